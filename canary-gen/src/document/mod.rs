@@ -1,0 +1,172 @@
+//! Documents: the long text a request carries, woven from filler and canaries.
+//!
+//! A document is a function of its specification: the same one gives the same bytes, as often as it
+//! is asked, chunk by chunk, never whole in memory. It is divided into numbered sections, one a slot:
+//!
+//! ```text
+//! 5817304926 is the file number of this memorandum. <filler>
+//!
+//! Section 1
+//!
+//! The access code of section 1 is 0K7Q2-M9XVR-T4HBN-C8WJD-E5GFPS. <filler up to the next slot>
+//! …
+//! What is the access code of section 7?
+//! ```
+
+mod filler;
+mod weaver;
+
+use crate::canary::{Identity, ProbeNumber, Slot, TenantNumber};
+use crate::form::Form;
+use crate::key::KeyRing;
+use crate::seed::Seed;
+pub use weaver::Weaver;
+
+/// How canaries stand in a document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// One canary every `stride_tokens`, in a sentence, prose between them.
+    Sparse {
+        /// Tokens from one slot to the next; at least [`SMALLEST_STRIDE`].
+        stride_tokens: u32,
+    },
+    /// A ledger: each slot of [`PAGE_TOKENS`] carries its canary twice, so that every window of so
+    /// many tokens, wherever an engine's pages begin, holds a whole canary: any stale page betrays
+    /// its owner.
+    Dense,
+}
+
+/// The usual size of a KV-cache page, in tokens; 14 bits of slot cover a million tokens of them.
+pub const PAGE_TOKENS: u32 = 64;
+/// The smallest stride of a sparse layout, in tokens: the sentence that carries a canary takes most of it.
+pub const SMALLEST_STRIDE: u32 = 64;
+
+/// How many tokens a text has for an endpoint's tokenizer, as a linear estimate:
+/// `overhead + units × per_unit + canaries × per_canary`. A unit is a word, a digit, a punctuation
+/// mark or a paragraph break; the filler uses common short words, which are one token nearly everywhere.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TokenMeasure {
+    /// Tokens of the chat template around the text.
+    pub overhead: f64,
+    /// Tokens of one unit of filler.
+    pub per_unit: f64,
+    /// Tokens of one canary in the document's form.
+    pub per_canary: f64,
+}
+
+impl TokenMeasure {
+    /// What to assume before anything was measured.
+    #[must_use]
+    pub fn assumed(form: Form) -> Self {
+        Self {
+            overhead: 20.0,
+            per_unit: 1.0,
+            per_canary: match form {
+                Form::Code => 26.0,
+                Form::Uuid => 33.0,
+            },
+        }
+    }
+
+    /// The estimate for a text of so many units and canaries.
+    #[must_use]
+    pub fn tokens(&self, units: u64, canaries: u64) -> f64 {
+        self.overhead + self.per_unit * units as f64 + self.per_canary * canaries as f64
+    }
+}
+
+/// Everything that determines a document, but the key.
+#[derive(Clone, Copy, Debug)]
+pub struct DocumentSpec {
+    /// Of its choices: filler, file number, the section asked for.
+    pub seed: Seed,
+    /// Who plants.
+    pub tenant: TenantNumber,
+    /// In which probe.
+    pub probe: ProbeNumber,
+    /// How the canaries are written.
+    pub form: Form,
+    /// How densely they stand.
+    pub layout: Layout,
+    /// The wanted length of the whole prompt in tokens, template and question included. A document
+    /// never gets shorter than its opening and its question.
+    pub tokens: u64,
+    /// How tokens are estimated.
+    pub measure: TokenMeasure,
+}
+
+/// What a document turned out to be.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Summary {
+    /// Slots that carry a canary: `0..slots`.
+    pub slots: u32,
+    /// The slot the closing question asks for; `None` if there was no room for a canary.
+    pub asked: Option<Slot>,
+    /// Length in bytes.
+    pub bytes: u64,
+    /// Words, digits, punctuation marks and paragraph breaks outside canaries.
+    pub units: u64,
+    /// Canaries written, copies counted.
+    pub canaries: u64,
+    /// Estimated tokens, template included.
+    pub tokens: f64,
+}
+
+/// A document: a specification and the key its canaries are minted with. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Document {
+    spec: DocumentSpec,
+    ring: KeyRing,
+}
+
+impl Document {
+    /// The document of a specification, its canaries minted by the ring's first key.
+    #[must_use]
+    pub fn new(spec: DocumentSpec, ring: KeyRing) -> Self {
+        Self { spec, ring }
+    }
+
+    /// What determines this document.
+    #[must_use]
+    pub fn spec(&self) -> &DocumentSpec {
+        &self.spec
+    }
+
+    /// The text, chunk by chunk (about 16 KiB each, cut between words).
+    #[must_use]
+    pub fn weave(&self) -> Weaver {
+        Weaver::new(self.spec, self.ring.clone())
+    }
+
+    /// Weaves the document once to tell its measures, keeping nothing of the text.
+    #[must_use]
+    pub fn measure(&self) -> Summary {
+        let mut weaver = self.weave();
+        weaver.by_ref().for_each(drop);
+        weaver.summary()
+    }
+
+    /// Where in the prompt the canary of `slot` first stands, in estimated tokens;
+    /// `None` if this document has no such slot.
+    #[must_use]
+    pub fn token_of(&self, slot: Slot) -> Option<u64> {
+        let mut weaver = self.weave();
+        while weaver.slots_planted() <= slot.get() as u32 {
+            weaver.next()?;
+        }
+        weaver.token_of_recent(slot)
+    }
+
+    /// What the canary of a slot says.
+    #[must_use]
+    pub fn identity(&self, slot: Slot) -> Identity {
+        Identity {
+            tenant: self.spec.tenant,
+            probe: self.spec.probe,
+            slot,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,183 @@
+//! Forms: ways to write a canary into text, each a bijection of the same 128 bits.
+//!
+//! `digits`, `words` and `names` (docs/canary-format.md) take their place here, one file each,
+//! with an arm in every `match` below; the scanner asks [`Form::shapes`] and needs no change.
+
+mod code;
+mod uuid;
+
+use crate::canary::Canary;
+use std::{fmt, str::FromStr};
+
+/// A way to write a canary.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Form {
+    /// 26 Crockford base32 characters, grouped 5-5-5-5-6; read in either case and with the
+    /// look-alikes `O`, `I`, `L` taken for `0`, `1`, `1`.
+    Code,
+    /// 32 lower-case hexadecimal digits, grouped 8-4-4-4-12; read in either case and without dashes.
+    Uuid,
+}
+
+/// The length in bytes of the longest writing of any form.
+pub const LONGEST: usize = 36;
+/// The length in bytes of the shortest writing of any form.
+pub const SHORTEST: usize = 26;
+
+impl Form {
+    /// Every form, in the order of the documentation.
+    pub const ALL: [Self; 2] = [Self::Code, Self::Uuid];
+
+    /// The form's name in configuration, tables and output.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Code => "code",
+            Self::Uuid => "uuid",
+        }
+    }
+
+    /// The canary in its canonical writing.
+    #[must_use]
+    pub fn write(self, canary: &Canary) -> String {
+        match self {
+            Self::Code => code::write(canary),
+            Self::Uuid => uuid::write(canary),
+        }
+    }
+
+    /// The canary that `text` writes, the whole of it; `None` when it is no writing of this form.
+    /// Says nothing about whose canary it is: only [`crate::KeyRing::open`] can.
+    #[must_use]
+    pub fn parse(self, text: &str) -> Option<Canary> {
+        let bytes = text.as_bytes();
+        self.shapes()
+            .iter()
+            .filter(|shape| shape.length == bytes.len())
+            .find_map(|shape| (shape.read)(bytes))
+    }
+
+    /// How much a writing repeats itself: doubled characters, then pairs that occur again
+    /// (separators left out). Lower is copied more surely.
+    #[must_use]
+    pub fn repetitions(self, canary: &Canary) -> (u32, u32) {
+        match self {
+            Self::Code => repetitions(&code::symbols(canary)),
+            Self::Uuid => repetitions(&uuid::symbols(canary)),
+        }
+    }
+
+    /// The fixed-length writings the scanner looks for.
+    pub(crate) fn shapes(self) -> &'static [Shape] {
+        match self {
+            Self::Code => &code::SHAPES,
+            Self::Uuid => &uuid::SHAPES,
+        }
+    }
+}
+
+impl fmt::Display for Form {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A name that is no form.
+#[derive(Debug, thiserror::Error)]
+#[error("unknown form `{0}` (known forms: `code`, `uuid`)")]
+pub struct UnknownForm(String);
+
+impl FromStr for Form {
+    type Err = UnknownForm;
+
+    fn from_str(name: &str) -> Result<Self, UnknownForm> {
+        Self::ALL
+            .into_iter()
+            .find(|form| form.as_str() == name)
+            .ok_or_else(|| UnknownForm(name.chars().take(40).collect()))
+    }
+}
+
+/// One fixed-length writing: how long it is and how its bytes are read.
+pub(crate) struct Shape {
+    pub(crate) length: usize,
+    /// Reads exactly `length` bytes; `None` as soon as one of them does not fit.
+    pub(crate) read: fn(&[u8]) -> Option<Canary>,
+}
+
+fn repetitions(symbols: &[u8]) -> (u32, u32) {
+    let pairs: Vec<&[u8]> = symbols.windows(2).collect();
+    let doubled = pairs.iter().filter(|pair| pair[0] == pair[1]).count();
+    let repeated = (1..pairs.len())
+        .filter(|&at| pairs[..at].contains(&pairs[at]))
+        .count();
+    (doubled as u32, repeated as u32)
+}
+
+/// Writes `symbols` in groups, a dash between them.
+fn grouped(symbols: &[u8], groups: &[usize]) -> String {
+    let mut text = String::with_capacity(LONGEST);
+    let mut rest = symbols;
+    for (index, &length) in groups.iter().enumerate() {
+        if index > 0 {
+            text.push('-');
+        }
+        let (group, tail) = rest.split_at(length);
+        text.extend(group.iter().map(|&symbol| char::from(symbol)));
+        rest = tail;
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn every_form_round_trips_in_any_case_and_without_dashes(bytes: [u8; 16]) {
+            for form in Form::ALL {
+                let text = form.write(&Canary(bytes));
+                for variant in [text.clone(), text.to_lowercase(), text.to_uppercase(), text.replace('-', "")] {
+                    prop_assert_eq!(form.parse(&variant), Some(Canary(bytes)), "{} {}", form, variant);
+                }
+            }
+        }
+
+        #[test]
+        fn parsing_never_panics(text in ".{0,40}") {
+            for form in Form::ALL {
+                let _ = form.parse(&text);
+            }
+        }
+    }
+
+    #[test]
+    fn the_longest_and_shortest_writing_are_as_stated() {
+        let lengths = || {
+            Form::ALL
+                .into_iter()
+                .flat_map(Form::shapes)
+                .map(|shape| shape.length)
+        };
+        assert_eq!(lengths().max(), Some(LONGEST));
+        assert_eq!(lengths().min(), Some(SHORTEST));
+    }
+
+    #[test]
+    fn repetitions_count_doubled_characters_and_repeated_pairs() {
+        assert_eq!(repetitions(b"ABCD"), (0, 0));
+        assert_eq!(repetitions(b"ABAB"), (0, 1));
+        assert_eq!(repetitions(b"AAB"), (1, 0));
+        assert_eq!(repetitions(b"AAA"), (2, 1));
+    }
+
+    #[test]
+    fn names_are_read_back_and_an_unknown_one_is_refused() {
+        for form in Form::ALL {
+            assert_eq!(form.as_str().parse::<Form>().ok(), Some(form));
+        }
+        assert!("words".parse::<Form>().is_err());
+    }
+}

@@ -1,0 +1,110 @@
+//! Randomness as a tree with labels: a child seed depends on its parent and a fixed label only,
+//! so one more draw in one place changes nothing in another.
+
+use rand_chacha::ChaCha8Rng;
+use rand_core::{RngCore, SeedableRng};
+use ring::hmac;
+
+/// A 32-byte seed of deterministic choices. Not a secret: it may be logged and stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seed([u8; 32]);
+
+impl Seed {
+    /// The root of a tree, from a number that a person can type.
+    #[must_use]
+    pub fn from_number(number: u64) -> Self {
+        Self([0; 32]).derive(b"root", &number.to_be_bytes())
+    }
+
+    /// The seed of a part of the work. Different labels give unrelated seeds.
+    #[must_use]
+    pub fn child(&self, label: &str) -> Self {
+        self.derive(label.as_bytes(), &[])
+    }
+
+    /// The seed of the `index`-th part of its kind.
+    #[must_use]
+    pub fn child_number(&self, label: &str, index: u64) -> Self {
+        self.derive(label.as_bytes(), &index.to_be_bytes())
+    }
+
+    /// A stream of choices drawn from this seed.
+    #[must_use]
+    pub fn choices(&self) -> Choices {
+        Choices(ChaCha8Rng::from_seed(self.0))
+    }
+
+    fn derive(&self, label: &[u8], suffix: &[u8]) -> Self {
+        let mut mac = hmac::Context::with_key(&hmac::Key::new(hmac::HMAC_SHA256, &self.0));
+        mac.update(label);
+        mac.update(&[0]);
+        mac.update(suffix);
+        let mut bytes = [0; 32];
+        bytes.copy_from_slice(mac.sign().as_ref());
+        Self(bytes)
+    }
+}
+
+/// Deterministic choices (ChaCha8), the same on every machine.
+#[derive(Clone, Debug)]
+pub struct Choices(ChaCha8Rng);
+
+impl Choices {
+    /// A number in `0..bound`; 0 when `bound` is 0.
+    pub fn below(&mut self, bound: u64) -> u64 {
+        ((u128::from(self.0.next_u64()) * u128::from(bound)) >> 64) as u64
+    }
+
+    /// A number in `low..=high` (`low` when the range is empty).
+    pub fn between(&mut self, low: u64, high: u64) -> u64 {
+        low + self.below(high.saturating_sub(low) + 1)
+    }
+
+    /// A number in `[0, 1)`.
+    pub fn fraction(&mut self) -> f64 {
+        // 53 bits: every value is exact in an f64.
+        (self.0.next_u64() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// One of `items`, which must not be empty.
+    pub fn pick<T: Copy>(&mut self, items: &[T]) -> T {
+        items[self.below(items.len() as u64) as usize]
+    }
+
+    /// Puts `items` into a random order (Fisher and Yates).
+    pub fn shuffle<T>(&mut self, items: &mut [T]) {
+        for last in (1..items.len()).rev() {
+            items.swap(last, self.below(last as u64 + 1) as usize);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn children_depend_on_parent_and_label_only() {
+        let root = Seed::from_number(7);
+        let mut before = root.child("a").choices();
+        let _ = root.child("b").choices().below(10);
+        assert_eq!(
+            before.below(1 << 40),
+            root.child("a").choices().below(1 << 40)
+        );
+        assert_ne!(root.child("a"), root.child("b"));
+        assert_ne!(root.child_number("a", 1), root.child_number("a", 2));
+        assert_ne!(root, Seed::from_number(8));
+    }
+
+    #[test]
+    fn choices_stay_in_their_range() {
+        let mut choices = Seed::from_number(1).choices();
+        for _ in 0..1_000 {
+            assert!(choices.below(7) < 7);
+            assert!((3..=5).contains(&choices.between(3, 5)));
+            assert!((0.0..1.0).contains(&choices.fraction()));
+        }
+        assert_eq!(choices.below(0), 0);
+    }
+}
