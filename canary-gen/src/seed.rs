@@ -16,6 +16,18 @@ impl Seed {
         Self([0; 32]).derive(b"root", &number.to_be_bytes())
     }
 
+    /// A seed that was kept as bytes.
+    #[must_use]
+    pub fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    /// The bytes, to be kept.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
     /// The seed of a part of the work. Different labels give unrelated seeds.
     #[must_use]
     pub fn child(&self, label: &str) -> Self {

@@ -1,0 +1,224 @@
+//! The settings of a simulated engine.
+
+use crate::fault::FaultSetting;
+use crate::kv::PAGE_TOKENS;
+use std::fmt;
+
+/// What kind of engine to be.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Name of the model.
+    pub model: String,
+    /// Advertised context window, in tokens.
+    pub context_tokens: u32,
+    /// Capacity of the prefill group's KV cache, in tokens (whole pages are used).
+    pub prefill_tokens: u32,
+    /// Capacity of the decode group's KV cache, in tokens; `None`: the window and 65,536 more.
+    pub decode_tokens: Option<u32>,
+    /// Tenants with their API keys; without any, no key is asked for.
+    pub keys: Vec<TenantKey>,
+    /// What is broken; nothing by default.
+    pub faults: Vec<FaultSetting>,
+    /// How fast it works.
+    pub speeds: Speeds,
+    /// Of the faults' probabilities.
+    pub seed: u64,
+    /// Length of an answer in tokens when a request does not say.
+    pub max_completion_default: u32,
+}
+
+/// Speeds in tokens a second; `None` is as fast as it can.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Speeds {
+    /// Of the prefill group, for one request.
+    pub prefill: Option<f64>,
+    /// Of the KV transfer, for one request.
+    pub transfer: Option<f64>,
+    /// Of the decode group, for one request.
+    pub decode: Option<f64>,
+}
+
+/// A tenant and its API key.
+#[derive(Clone)]
+pub struct TenantKey {
+    pub(crate) tenant: String,
+    key: String,
+}
+
+impl From<(String, String)> for TenantKey {
+    fn from((tenant, key): (String, String)) -> Self {
+        Self { tenant, key }
+    }
+}
+
+impl fmt::Debug for TenantKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "TenantKey({}, …)", self.tenant)
+    }
+}
+
+impl TenantKey {
+    /// Whether `candidate` is the key, in a time that does not tell how much of it is right.
+    pub(crate) fn is(&self, candidate: &[u8]) -> bool {
+        let key = self.key.as_bytes();
+        let difference = key
+            .iter()
+            .zip(candidate)
+            .fold(0, |all, (a, b)| all | (a ^ b));
+        key.len() == candidate.len() && std::hint::black_box(difference) == 0
+    }
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            model: "simulated-1m".to_owned(),
+            context_tokens: 1_048_576,
+            prefill_tokens: 1_048_576,
+            decode_tokens: None,
+            keys: Vec::new(),
+            faults: Vec::new(),
+            speeds: Speeds::default(),
+            seed: 0,
+            max_completion_default: 256,
+        }
+    }
+}
+
+/// Which settings contradict each other.
+#[derive(Debug, PartialEq, thiserror::Error)]
+pub enum ConfigError {
+    /// A pool or the window has no page.
+    #[error("{what} of {tokens} tokens is less than one page of {PAGE_TOKENS} tokens")]
+    TooSmall {
+        /// Which one.
+        what: &'static str,
+        /// Its size, in tokens.
+        tokens: u32,
+    },
+    /// A request of full length would wait for ever.
+    #[error(
+        "the decode pool of {decode} tokens cannot hold a request of the full window of {context} tokens (leave it out, or raise it)"
+    )]
+    DecodePool {
+        /// Its size, in tokens.
+        decode: u32,
+        /// The window, in tokens.
+        context: u32,
+    },
+    /// A speed that is none.
+    #[error("the {what} speed must be above 0 tokens a second")]
+    Speed {
+        /// Which one.
+        what: &'static str,
+    },
+    /// Two tenants share a key.
+    #[error("tenants `{0}` and `{1}` have the same key")]
+    SharedKey(String, String),
+}
+
+impl Config {
+    pub(crate) fn decode_capacity(&self) -> u32 {
+        self.decode_tokens
+            .unwrap_or(self.context_tokens.saturating_add(65_536))
+    }
+
+    pub(crate) fn check(&self) -> Result<(), ConfigError> {
+        let sizes = [
+            ("the context window", self.context_tokens),
+            ("the prefill pool", self.prefill_tokens),
+            ("the decode pool", self.decode_capacity()),
+        ];
+        for (what, tokens) in sizes {
+            if (tokens as usize) < PAGE_TOKENS {
+                return Err(ConfigError::TooSmall { what, tokens });
+            }
+        }
+        let (decode, context) = (self.decode_capacity(), self.context_tokens);
+        if decode as usize / PAGE_TOKENS < (context as usize).div_ceil(PAGE_TOKENS) {
+            return Err(ConfigError::DecodePool { decode, context });
+        }
+        let Speeds {
+            prefill,
+            transfer,
+            decode,
+        } = self.speeds;
+        for (what, speed) in [
+            ("prefill", prefill),
+            ("transfer", transfer),
+            ("decode", decode),
+        ] {
+            if speed.is_some_and(|speed| !(speed.is_finite() && speed > 0.0)) {
+                return Err(ConfigError::Speed { what });
+            }
+        }
+        for (index, one) in self.keys.iter().enumerate() {
+            if let Some(other) = self.keys[..index].iter().find(|other| other.key == one.key) {
+                return Err(ConfigError::SharedKey(
+                    other.tenant.clone(),
+                    one.tenant.clone(),
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_is_valid_and_each_contradiction_is_named() {
+        assert_eq!(Config::default().check(), Ok(()));
+        let fault = |config: Config| config.check().expect_err("contradiction").to_string();
+        assert!(
+            fault(Config {
+                prefill_tokens: 63,
+                ..Config::default()
+            })
+            .contains("prefill pool")
+        );
+        assert!(
+            fault(Config {
+                decode_tokens: Some(640),
+                ..Config::default()
+            })
+            .contains("decode pool")
+        );
+        let speeds = Speeds {
+            decode: Some(0.0),
+            ..Speeds::default()
+        };
+        assert!(
+            fault(Config {
+                speeds,
+                ..Config::default()
+            })
+            .contains("decode speed")
+        );
+        let keys = ["a", "b"]
+            .map(|tenant| (tenant.to_owned(), "same".to_owned()).into())
+            .to_vec();
+        assert_eq!(
+            fault(Config {
+                keys,
+                ..Config::default()
+            }),
+            "tenants `a` and `b` have the same key"
+        );
+    }
+
+    #[test]
+    fn a_key_is_itself_only_and_is_not_shown() {
+        let key = TenantKey::from(("acme".to_owned(), "secret".to_owned()));
+        assert!(
+            key.is(b"secret")
+                && !key.is(b"secreT")
+                && !key.is(b"secre")
+                && !key.is(b"secrets")
+                && !key.is(b"")
+        );
+        assert!(!format!("{key:?}").contains("secret"));
+    }
+}

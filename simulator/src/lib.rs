@@ -1,0 +1,86 @@
+//! An inference endpoint to rehearse on: an engine in prefill/decode disaggregation with a real paged
+//! KV cache, a deterministic reader in place of the model, real wire formats, and faults on demand.
+//!
+//! ```text
+//! HTTP ─▶ wire ─▶ engine: admit ─▶ prefill ─▶ transfer, page by page ─▶ decode ─▶ wire ─▶ HTTP
+//!                            │         │ kv: prefill pool      kv: decode pool │
+//!                            └ refuse  └───────── pages keep their contents ───┘
+//!                                                                    model reads what its page table shows
+//! ```
+//!
+//! It knows nothing of canaries: the reader copies strings that look like codes. Healthy by default;
+//! a [`Fault`] changes one decision of the engine, and whatever follows, follows from the mechanism.
+
+mod config;
+mod engine;
+mod fault;
+mod kv;
+mod model;
+mod token;
+mod wire;
+
+pub use config::{Config, ConfigError, Speeds, TenantKey};
+pub use fault::{Fault, FaultSetting, UnknownFault};
+pub use kv::PAGE_TOKENS;
+
+use engine::Engine;
+use std::io;
+use std::sync::Arc;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+/// A simulated endpoint, ready to serve.
+pub struct Simulator {
+    engine: Arc<Engine>,
+}
+
+/// How full the caches of a simulator are. Cheap to clone.
+#[derive(Clone)]
+pub struct Gauges {
+    engine: Arc<Engine>,
+}
+
+impl Gauges {
+    /// Free and all pages of the prefill pool.
+    #[must_use]
+    pub fn prefill_pages(&self) -> (usize, usize) {
+        self.engine.prefill_pool().pages()
+    }
+
+    /// Free and all pages of the decode pool.
+    #[must_use]
+    pub fn decode_pages(&self) -> (usize, usize) {
+        self.engine.decode_pool().pages()
+    }
+}
+
+impl Simulator {
+    /// Checks the settings and allocates both pools.
+    ///
+    /// # Errors
+    /// When the settings contradict each other; the message says which.
+    pub fn new(config: Config) -> Result<Self, ConfigError> {
+        config.check()?;
+        Ok(Self {
+            engine: Arc::new(Engine::new(config)),
+        })
+    }
+
+    /// How full its caches are, also while it serves.
+    #[must_use]
+    pub fn gauges(&self) -> Gauges {
+        Gauges {
+            engine: Arc::clone(&self.engine),
+        }
+    }
+
+    /// Serves until `stop` is cancelled; requests under way then end first.
+    ///
+    /// # Errors
+    /// When the socket fails.
+    pub async fn serve(self, listener: TcpListener, stop: CancellationToken) -> io::Result<()> {
+        axum::serve(listener, wire::router(self.engine))
+            .with_graceful_shutdown(stop.cancelled_owned())
+            .await
+    }
+}

@@ -1,0 +1,227 @@
+//! The model: a deterministic reader. It sees a text, whoever wrote it, finds the last question in it
+//! and answers from what stands before; the nearest place wins. Without a question it continues.
+//!
+//! Torn text (a page of one document after a page of another) is read like any other.
+
+use memchr::memmem;
+
+const ONE: &[u8] = b"What is the access code of section ";
+const SEVERAL: &[u8] = b"What are the access codes of sections ";
+const LIST: &[u8] = b"List the access codes.";
+const CONTINUE: &[u8] = b"Continue the text.";
+const HEADING: &[u8] = b"Section ";
+/// A code is a run of letters, digits and dashes at least so long, with so many dashes and digits.
+const CODE_LENGTH: usize = 24;
+const CODE_DASHES: usize = 4;
+const CODE_DIGITS: usize = 2;
+/// What a continuation repeats if there is no section to repeat, in bytes.
+const TAIL_BYTES: usize = 500;
+
+enum Question {
+    Sections(Vec<u32>),
+    List,
+    Continue,
+}
+
+/// The answer to the last question in `text`.
+pub(crate) fn answer(text: &[u8]) -> String {
+    match last_question(text) {
+        Some((at, Question::Sections(sections))) => about_sections(&text[..at], &sections),
+        Some((at, Question::List)) => codes(&text[..at]).join("\n"),
+        Some((at, Question::Continue)) => continuation(&text[..at]),
+        None => continuation(text),
+    }
+}
+
+fn last_question(text: &[u8]) -> Option<(usize, Question)> {
+    let sections = |needle: &[u8]| {
+        last_where(text, needle, |after| {
+            let numbers = numbers(after);
+            (!numbers.is_empty()).then_some(Question::Sections(numbers))
+        })
+    };
+    let plain =
+        |needle: &[u8], question: fn() -> Question| last_where(text, needle, |_| Some(question()));
+    [
+        sections(ONE),
+        sections(SEVERAL),
+        plain(LIST, || Question::List),
+        plain(CONTINUE, || Question::Continue),
+    ]
+    .into_iter()
+    .flatten()
+    .max_by_key(|(at, _)| *at)
+}
+
+/// The last place of `needle` for which `read` makes something of the text after it.
+fn last_where<T>(
+    text: &[u8],
+    needle: &[u8],
+    read: impl Fn(&[u8]) -> Option<T>,
+) -> Option<(usize, T)> {
+    let mut rest = text;
+    loop {
+        let at = memmem::rfind(rest, needle)?;
+        if let Some(found) = read(&text[at + needle.len()..]) {
+            return Some((at, found));
+        }
+        rest = &text[..at];
+    }
+}
+
+/// The numbers in "3, 17 and 900?", up to the question mark.
+fn numbers(text: &[u8]) -> Vec<u32> {
+    let line = &text[..text.len().min(400)];
+    let Some(end) = line.iter().position(|&byte| byte == b'?' || byte == b'\n') else {
+        return Vec::new();
+    };
+    if line[end] != b'?' {
+        return Vec::new();
+    }
+    String::from_utf8_lossy(&line[..end])
+        .split(|character: char| !character.is_ascii_digit())
+        .filter_map(|number| number.parse().ok())
+        .collect()
+}
+
+fn about_sections(text: &[u8], sections: &[u32]) -> String {
+    let sentences: Vec<String> = sections
+        .iter()
+        .map(|&section| match section_text(text, section).map(codes) {
+            Some(codes) if !codes.is_empty() => {
+                format!(
+                    "The access code of section {section} is {}.",
+                    codes.join(" and ")
+                )
+            }
+            Some(_) => format!("Section {section} has no access code."),
+            None => format!("The document does not contain section {section}."),
+        })
+        .collect();
+    sentences.join("\n")
+}
+
+/// The nearest section of this number, from after its heading to the next heading.
+fn section_text(text: &[u8], section: u32) -> Option<&[u8]> {
+    let heading = format!("Section {section}");
+    let (at, ()) = last_where(text, heading.as_bytes(), |after| {
+        (!after.first().is_some_and(u8::is_ascii_digit)).then_some(())
+    })?;
+    let body = &text[at + heading.len()..];
+    Some(&body[..next_heading(body).unwrap_or(body.len())])
+}
+
+fn next_heading(text: &[u8]) -> Option<usize> {
+    memmem::find_iter(text, HEADING).find(|&at| is_heading(text, at))
+}
+
+/// A heading stands at the start of a line, or where a page begins with it.
+fn is_heading(text: &[u8], at: usize) -> bool {
+    let at_line_start = at == 0 || text[at - 1] == b'\n';
+    at_line_start && text.get(at + HEADING.len()).is_some_and(u8::is_ascii_digit)
+}
+
+/// The different strings in a text that look like codes, in order.
+fn codes(text: &[u8]) -> Vec<String> {
+    let in_code = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'-';
+    let mut codes: Vec<String> = Vec::new();
+    for run in text.split(|byte| !in_code(byte)) {
+        let count = |test: fn(&u8) -> bool| run.iter().filter(|byte| test(byte)).count();
+        if run.len() < CODE_LENGTH
+            || count(|&byte| byte == b'-') < CODE_DASHES
+            || count(u8::is_ascii_digit) < CODE_DIGITS
+        {
+            continue;
+        }
+        let code = String::from_utf8_lossy(run);
+        if codes.last().is_none_or(|last| *last != code)
+            && !codes.iter().any(|known| *known == code)
+        {
+            codes.push(code.into_owned());
+        }
+    }
+    codes
+}
+
+/// What a model does with a text full of similar sections: it writes another one like the last whole one.
+fn continuation(text: &[u8]) -> String {
+    let mut headings = memmem::rfind_iter(text, HEADING).filter(|&at| is_heading(text, at));
+    let part = match (headings.next(), headings.next()) {
+        (Some(last), Some(before)) => &text[before..last],
+        (Some(last), None) => &text[last..],
+        (None, _) => &text[text.len().saturating_sub(TAIL_BYTES)..],
+    };
+    String::from_utf8_lossy(part).trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CODE_1: &str = "0K7Q2-M9XVR-T4HBN-C8WJD-E5GFPS";
+    const CODE_2: &str = "0f3a6b1c-77d2-4a10-9c3e-5b2d8e6f9a01";
+
+    fn document() -> String {
+        format!(
+            "5817304926 is the file number.\n\nSection 1\n\nThe access code of section 1 is {CODE_1}. The board agreed.\n\n\
+             Section 12\n\nCode {CODE_2}. Again {CODE_2}."
+        )
+    }
+
+    fn ask(text: &str) -> String {
+        answer(text.as_bytes())
+    }
+
+    #[test]
+    fn a_section_is_answered_with_its_codes() {
+        let question = |question| ask(&format!("{}\n\n{question}", document()));
+        assert_eq!(
+            question("What is the access code of section 1?"),
+            format!("The access code of section 1 is {CODE_1}.")
+        );
+        assert_eq!(
+            question("What is the access code of section 12?"),
+            format!("The access code of section 12 is {CODE_2}.")
+        );
+        assert_eq!(
+            question("What is the access code of section 2?"),
+            "The document does not contain section 2."
+        );
+        let both = question("What are the access codes of sections 1 and 12?");
+        assert_eq!(both.lines().count(), 2);
+        assert_eq!(
+            question("List the access codes."),
+            format!("{CODE_1}\n{CODE_2}")
+        );
+    }
+
+    #[test]
+    fn the_last_question_counts_and_the_nearest_section_before_it() {
+        let text = format!(
+            "{}\n\nWhat is the access code of section 1?\nSection 1\n\nCode {CODE_2}.\n\nWhat is the access code of section 1?",
+            document()
+        );
+        assert_eq!(
+            ask(&text),
+            format!("The access code of section 1 is {CODE_2}.")
+        );
+    }
+
+    #[test]
+    fn without_a_question_the_last_whole_section_is_written_again() {
+        assert!(ask(&document()).starts_with("Section 1\n"));
+        let torn = format!(
+            "{}7 Again {CODE_1}.\n\nSection 40\n\nCode {CODE_2}.\n\nSection 41\n\nCo",
+            document()
+        );
+        assert_eq!(ask(&torn), format!("Section 40\n\nCode {CODE_2}."));
+        assert_eq!(ask("Only words."), "Only words.");
+        assert_eq!(ask(""), "");
+    }
+
+    #[test]
+    fn a_torn_question_is_none() {
+        let text = format!("{}\n\nWhat is the access code of section 1", document());
+        assert!(ask(&text).starts_with("Section 1\n"));
+    }
+}

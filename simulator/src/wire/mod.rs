@@ -1,0 +1,83 @@
+//! HTTP as an SGLang server speaks it.
+
+mod chat;
+mod errors;
+mod request;
+
+use crate::engine::Engine;
+use crate::token::tokenize;
+use axum::body::Bytes;
+use axum::extract::{DefaultBodyLimit, State};
+use axum::http::{HeaderMap, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use errors::ApiError;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// A request body at most; far above a prompt of a million tokens.
+const LARGEST_BODY: usize = 64 << 20;
+
+pub(crate) fn router(engine: Arc<Engine>) -> Router {
+    Router::new()
+        .route("/v1/chat/completions", post(chat::completions))
+        .route("/v1/models", get(models))
+        .route("/tokenize", post(tokens))
+        .route("/health", get(|| async { "" }))
+        .layer(DefaultBodyLimit::max(LARGEST_BODY))
+        .with_state(engine)
+}
+
+async fn models(
+    State(engine): State<Arc<Engine>>,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    tenant(&engine, &headers)?;
+    let config = &engine.config;
+    Ok(Json(json!({
+        "object": "list",
+        "data": [{
+            "id": config.model, "object": "model", "owned_by": "simulator", "root": config.model,
+            "max_model_len": config.context_tokens,
+        }],
+    }))
+    .into_response())
+}
+
+async fn tokens(
+    State(engine): State<Arc<Engine>>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Result<Response, ApiError> {
+    tenant(&engine, &headers)?;
+    let body: Value = serde_json::from_slice(&body).map_err(|error| ApiError::bad_json(&error))?;
+    let text = ["prompt", "text", "content"]
+        .iter()
+        .find_map(|name| body[name].as_str());
+    let text = text.ok_or_else(|| ApiError::bad_request("`prompt` must be a string"))?;
+    let ids: Vec<u32> = tokenize(text).iter().map(|token| token.id()).collect();
+    let count = ids.len();
+    Ok(Json(
+        json!({ "tokens": ids, "count": count, "max_model_len": engine.config.context_tokens }),
+    )
+    .into_response())
+}
+
+/// Whose key a request carries.
+fn tenant<'a>(engine: &'a Engine, headers: &HeaderMap) -> Result<&'a str, ApiError> {
+    let keys = &engine.config.keys;
+    if keys.is_empty() {
+        return Ok("anybody");
+    }
+    let value = headers
+        .get(header::AUTHORIZATION)
+        .map(|value| value.as_bytes());
+    let key = value
+        .and_then(|value| value.strip_prefix(b"Bearer "))
+        .unwrap_or_default();
+    let known = keys.iter().find(|candidate| candidate.is(key));
+    known
+        .map(|candidate| candidate.tenant.as_str())
+        .ok_or_else(ApiError::unauthorised)
+}
