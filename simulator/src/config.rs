@@ -1,6 +1,6 @@
 //! The settings of a simulated engine.
 
-use crate::fault::FaultSetting;
+use crate::fault::{Fault, FaultSetting};
 use crate::kv::PAGE_TOKENS;
 use std::fmt;
 
@@ -112,6 +112,17 @@ pub enum ConfigError {
         /// Which one.
         what: &'static str,
     },
+    /// A probability that is none.
+    #[error("the probability of fault `{fault}` is {probability} (expected above 0 and at most 1)")]
+    Probability {
+        /// Of which fault.
+        fault: Fault,
+        /// As set.
+        probability: f64,
+    },
+    /// A fault has two settings.
+    #[error("fault `{0}` is set twice (keep one)")]
+    FaultTwice(Fault),
     /// Two tenants share a key.
     #[error("tenants `{0}` and `{1}` have the same key")]
     SharedKey(String, String),
@@ -152,6 +163,26 @@ impl Config {
                 return Err(ConfigError::Speed { what });
             }
         }
+        self.check_faults()?;
+        self.check_keys()
+    }
+
+    fn check_faults(&self) -> Result<(), ConfigError> {
+        for (index, &FaultSetting { fault, probability }) in self.faults.iter().enumerate() {
+            if !(probability > 0.0 && probability <= 1.0) {
+                return Err(ConfigError::Probability { fault, probability });
+            }
+            if self.faults[..index]
+                .iter()
+                .any(|other| other.fault == fault)
+            {
+                return Err(ConfigError::FaultTwice(fault));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_keys(&self) -> Result<(), ConfigError> {
         for (index, one) in self.keys.iter().enumerate() {
             if let Some(other) = self.keys[..index].iter().find(|other| other.key == one.key) {
                 return Err(ConfigError::SharedKey(
@@ -207,6 +238,19 @@ mod tests {
             }),
             "tenants `a` and `b` have the same key"
         );
+        let faults = |settings: &[f64]| Config {
+            faults: settings
+                .iter()
+                .map(|&probability| FaultSetting {
+                    fault: Fault::StalePages,
+                    probability,
+                })
+                .collect(),
+            ..Config::default()
+        };
+        assert!(fault(faults(&[f64::NAN])).contains("probability of fault `stale-pages` is NaN"));
+        assert!(fault(faults(&[1.5])).contains("is 1.5"));
+        assert!(fault(faults(&[0.5, 0.5])).contains("`stale-pages` is set twice"));
     }
 
     #[test]

@@ -10,10 +10,16 @@ const SEVERAL: &[u8] = b"What are the access codes of sections ";
 const LIST: &[u8] = b"List the access codes.";
 const CONTINUE: &[u8] = b"Continue the text.";
 const HEADING: &[u8] = b"Section ";
-/// A code is a run of letters, digits and dashes at least so long, with so many dashes and digits.
+/// A code is a run of letters, digits and dashes at least so long, with so many dashes, and with so many
+/// digits or capitals, which compound words do not have.
 const CODE_LENGTH: usize = 24;
 const CODE_DASHES: usize = 4;
-const CODE_DIGITS: usize = 2;
+const CODE_MARKS: usize = 4;
+/// A question ends with its question mark within so many bytes.
+const QUESTION_BYTES: usize = 4_096;
+/// A role's mark in the chat template, such as `<|assistant|>`, opens and ends so.
+const ROLE_OPENS: &[u8] = b"<|";
+const ROLE_ENDS: &[u8] = b"|>\n";
 /// What a continuation repeats if there is no section to repeat, in bytes.
 const TAIL_BYTES: usize = 500;
 
@@ -71,7 +77,7 @@ fn last_where<T>(
 
 /// The numbers in "3, 17 and 900?", up to the question mark.
 fn numbers(text: &[u8]) -> Vec<u32> {
-    let line = &text[..text.len().min(400)];
+    let line = &text[..text.len().min(QUESTION_BYTES)];
     let Some(end) = line.iter().position(|&byte| byte == b'?' || byte == b'\n') else {
         return Vec::new();
     };
@@ -129,7 +135,7 @@ fn codes(text: &[u8]) -> Vec<String> {
         let count = |test: fn(&u8) -> bool| run.iter().filter(|byte| test(byte)).count();
         if run.len() < CODE_LENGTH
             || count(|&byte| byte == b'-') < CODE_DASHES
-            || count(u8::is_ascii_digit) < CODE_DIGITS
+            || count(|byte| byte.is_ascii_digit() || byte.is_ascii_uppercase()) < CODE_MARKS
         {
             continue;
         }
@@ -145,18 +151,39 @@ fn codes(text: &[u8]) -> Vec<String> {
 
 /// What a model does with a text full of similar sections: it writes another one like the last whole one.
 fn continuation(text: &[u8]) -> String {
+    let text = without_closing_mark(text);
     let mut headings = memmem::rfind_iter(text, HEADING).filter(|&at| is_heading(text, at));
     let part = match (headings.next(), headings.next()) {
         (Some(last), Some(before)) => &text[before..last],
         (Some(last), None) => &text[last..],
-        (None, _) => &text[text.len().saturating_sub(TAIL_BYTES)..],
+        (None, _) => tail(text),
     };
     String::from_utf8_lossy(part).trim().to_owned()
+}
+
+/// The text before the mark that opens the assistant's turn, if it ends in one.
+fn without_closing_mark(text: &[u8]) -> &[u8] {
+    match memmem::rfind(text, ROLE_OPENS) {
+        Some(at) if text.ends_with(ROLE_ENDS) && !text[at..].contains(&b' ') => &text[..at],
+        _ => text,
+    }
+}
+
+/// The last bit of the last turn, in whole characters.
+fn tail(text: &[u8]) -> &[u8] {
+    let bit = &text[text.len().saturating_sub(TAIL_BYTES)..];
+    let bit = match memmem::rfind(bit, ROLE_ENDS) {
+        Some(at) => &bit[at + ROLE_ENDS.len()..],
+        None => bit,
+    };
+    let torn = bit.iter().take_while(|&&byte| byte & 0xc0 == 0x80).count();
+    &bit[torn..]
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     const CODE_1: &str = "0K7Q2-M9XVR-T4HBN-C8WJD-E5GFPS";
     const CODE_2: &str = "0f3a6b1c-77d2-4a10-9c3e-5b2d8e6f9a01";
@@ -216,7 +243,53 @@ mod tests {
         );
         assert_eq!(ask(&torn), format!("Section 40\n\nCode {CODE_2}."));
         assert_eq!(ask("Only words."), "Only words.");
+        let chat = "<|user|>\nHello there.\n<|assistant|>\n";
+        assert_eq!(ask(chat), "Hello there.");
+        let section = format!("<|user|>\nSection 1\n\nCode {CODE_1}.\n<|assistant|>\n");
+        assert_eq!(ask(&section), format!("Section 1\n\nCode {CODE_1}."));
+        // 500 bytes back is in the middle of a character.
+        assert_eq!(
+            ask(&format!("{}x", "é".repeat(400))),
+            format!("{}x", "é".repeat(249))
+        );
         assert_eq!(ask(""), "");
+    }
+
+    #[test]
+    fn a_code_may_lack_digits_and_a_compound_word_is_none() {
+        let code = "ABCDE-FGHJK-MNPQR-STVWX-YZABCD";
+        let text = format!("{code}, state-of-the-art-and-then-some, K7Q2M-9XVRT");
+        assert_eq!(ask(&format!("{text}\nList the access codes.")), code);
+        let lone = "Section 1\n\nNo code.\n\nWhat is the access code of section 1?";
+        assert_eq!(ask(lone), "Section 1 has no access code.");
+    }
+
+    #[test]
+    fn a_question_about_many_sections_is_read_whole() {
+        let sections: Vec<String> = (100..300).map(|section| section.to_string()).collect();
+        let text = format!(
+            "x\nWhat are the access codes of sections {}?",
+            sections.join(", ")
+        );
+        assert_eq!(ask(&text).lines().count(), 200);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_however_torn_has_an_answer(
+            pieces in proptest::collection::vec((0usize..300, 0usize..300), 0..8),
+        ) {
+            let whole = format!("{}\n\nWhat is the access code of section 12?", document());
+            let mut torn = Vec::new();
+            for (one, other) in pieces {
+                let (one, other) = (one.min(whole.len()), other.min(whole.len()));
+                torn.extend_from_slice(&whole.as_bytes()[one.min(other)..one.max(other)]);
+            }
+            let answered = answer(&torn);
+            for found in codes(answered.as_bytes()) {
+                prop_assert!(memmem::find(&torn, found.as_bytes()).is_some(), "invented");
+            }
+        }
     }
 
     #[test]

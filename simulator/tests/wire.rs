@@ -1,32 +1,11 @@
 //! The simulator over a real socket, spoken to in raw HTTP/1.1.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
+mod support;
+
 use serde_json::{Value, json};
-use simulator::{Config, Gauges, Simulator};
-use std::net::SocketAddr;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
-use tokio_util::sync::{CancellationToken, DropGuard};
-
-struct Endpoint {
-    address: SocketAddr,
-    gauges: Gauges,
-    _stop: DropGuard,
-}
-
-async fn start(config: Config) -> Endpoint {
-    let simulator = Simulator::new(config).unwrap();
-    let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
-    let address = listener.local_addr().unwrap();
-    let gauges = simulator.gauges();
-    let stop = CancellationToken::new();
-    tokio::spawn(simulator.serve(listener, stop.clone()));
-    Endpoint {
-        address,
-        gauges,
-        _stop: stop.drop_guard(),
-    }
-}
+use simulator::Config;
+use support::{Endpoint, send, start};
 
 fn small() -> Config {
     Config {
@@ -36,46 +15,6 @@ fn small() -> Config {
         keys: vec![("acme".to_owned(), "sk-acme".to_owned()).into()],
         ..Config::default()
     }
-}
-
-/// Status and body of one request on a connection of its own; chunked bodies are put together.
-async fn send(
-    address: SocketAddr,
-    method: &str,
-    path: &str,
-    key: Option<&str>,
-    body: &str,
-) -> (u16, String) {
-    let mut stream = TcpStream::connect(address).await.unwrap();
-    let authorization = key.map_or_else(String::new, |key| {
-        format!("authorization: Bearer {key}\r\n")
-    });
-    let head = format!(
-        "{method} {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: application/json\r\n{authorization}content-length: {}\r\n\r\n",
-        body.len()
-    );
-    stream.write_all(head.as_bytes()).await.unwrap();
-    stream.write_all(body.as_bytes()).await.unwrap();
-    let mut response = String::new();
-    stream.read_to_string(&mut response).await.unwrap();
-    let (head, body) = response.split_once("\r\n\r\n").unwrap();
-    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-    let body = if head.contains("transfer-encoding: chunked") {
-        unchunk(body)
-    } else {
-        body.to_owned()
-    };
-    (status, body)
-}
-
-fn unchunk(mut rest: &str) -> String {
-    let mut body = String::new();
-    while let Some((size, after)) = rest.split_once("\r\n") {
-        let size = usize::from_str_radix(size, 16).unwrap();
-        body.push_str(&after[..size]);
-        rest = after[size..].strip_prefix("\r\n").unwrap();
-    }
-    body
 }
 
 async fn chat(endpoint: &Endpoint, body: Value) -> (u16, Value) {
@@ -219,6 +158,8 @@ async fn errors_have_sglangs_shape() {
     )
     .await;
     assert_eq!(status, 400);
+    let (status, body) = send(endpoint.address, "GET", "/v2/models", None, "").await;
+    assert_eq!((status, body.contains("\"object\":\"error\"")), (404, true));
     assert_eq!(
         chat(&endpoint, json!({ "model": "m", "messages": [] }))
             .await
@@ -263,37 +204,6 @@ async fn a_million_tokens_are_read_and_answered() {
     assert_eq!(status, 200);
     assert_eq!(object["choices"][0]["message"]["content"], ANSWER);
     assert!(object["usage"]["prompt_tokens"].as_u64().unwrap() > 1_000_000);
-    let (free, all) = endpoint.gauges.decode_pages();
-    assert_eq!(free, all);
-}
-
-#[tokio::test]
-async fn a_client_that_goes_away_during_prefill_gives_its_pages_back() {
-    let endpoint = start(Config {
-        speeds: simulator::Speeds {
-            // So slow that the request would take an hour.
-            prefill: Some(1.0),
-            ..simulator::Speeds::default()
-        },
-        ..small()
-    })
-    .await;
-    let body = ask(&"a ".repeat(2_000)).to_string();
-    let mut stream = TcpStream::connect(endpoint.address).await.unwrap();
-    let head = format!(
-        "POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer sk-acme\r\ncontent-length: {}\r\n\r\n",
-        body.len()
-    );
-    stream.write_all(head.as_bytes()).await.unwrap();
-    stream.write_all(body.as_bytes()).await.unwrap();
-    let (_, all) = endpoint.gauges.prefill_pages();
-    while endpoint.gauges.prefill_pages().0 == all {
-        tokio::task::yield_now().await;
-    }
-    drop(stream);
-    while endpoint.gauges.prefill_pages().0 < all {
-        tokio::task::yield_now().await;
-    }
     let (free, all) = endpoint.gauges.decode_pages();
     assert_eq!(free, all);
 }

@@ -36,6 +36,17 @@ pub enum Layout {
     Dense,
 }
 
+impl Layout {
+    /// The name in tables and output, without the stride.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Sparse { .. } => "sparse",
+            Self::Dense => "dense",
+        }
+    }
+}
+
 /// The usual size of a KV-cache page, in tokens; 14 bits of slot cover a million tokens of them.
 pub const PAGE_TOKENS: u32 = 64;
 /// The smallest stride of a sparse layout, in tokens: the sentence that carries a canary takes most of it.

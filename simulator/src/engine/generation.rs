@@ -1,6 +1,6 @@
 //! An answer under way: token by token, each written into the request's own pages.
 
-use super::pace;
+use super::pace::Pacer;
 use crate::kv::PageTable;
 use crate::token::Token;
 
@@ -30,7 +30,7 @@ pub(crate) struct Generation {
     answer: Vec<Token>,
     given: usize,
     finish: Finish,
-    speed: Option<f64>,
+    pacer: Pacer,
 }
 
 impl Generation {
@@ -53,14 +53,14 @@ impl Generation {
             answer,
             given: 0,
             finish,
-            speed,
+            pacer: Pacer::new(speed),
         }
     }
 
     /// The next token, at the speed of the decode group.
     pub(crate) async fn next(&mut self) -> Option<Token> {
         let token = *self.answer.get(self.given)?;
-        pace(self.speed, 1).await;
+        self.pacer.spend(1).await;
         self.table.write(self.prompt + self.given, &[token]);
         self.given += 1;
         Some(token)

@@ -5,6 +5,7 @@
 //! cannot hold whole.
 
 mod generation;
+mod pace;
 
 use crate::config::Config;
 use crate::fault::Fault;
@@ -12,13 +13,15 @@ use crate::kv::{PAGE_TOKENS, PagePool, PageTable, pages_for};
 use crate::model;
 use crate::token::{Token, tokenize};
 pub(crate) use generation::Generation;
+use pace::Pacer;
 use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 /// Prefill works in chunks of so many tokens.
 const CHUNK_TOKENS: usize = 8_192;
+/// After so many pages a transfer lets other requests have the thread.
+const PAGES_A_TURN: usize = 256;
 
 /// Why a request is not served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -146,11 +149,13 @@ impl Engine {
             .allocate(granted)
             .await
             .ok_or(Refusal::Internal)?;
+        let mut pacer = Pacer::new(self.config.speeds.prefill);
         for (index, chunk) in prompt.chunks(CHUNK_TOKENS).enumerate() {
             let position = index * CHUNK_TOKENS;
             let room = table.capacity().saturating_sub(position);
-            pace(self.config.speeds.prefill, chunk.len().min(room)).await;
-            table.write(position, &chunk[..chunk.len().min(room)]);
+            let fitting = &chunk[..chunk.len().min(room)];
+            pacer.spend(fitting.len()).await;
+            table.write(position, fitting);
             if room < chunk.len() {
                 // The pool is exhausted in the middle of the prompt.
                 return Ok((
@@ -176,8 +181,12 @@ impl Engine {
             // Only whole pages are sent; the rest never is.
             Err(CutShort { computed }) => computed / PAGE_TOKENS,
         };
+        let mut pacer = Pacer::new(self.config.speeds.transfer);
         for page in 0..pages {
-            pace_page(self.config.speeds.transfer, page).await;
+            pacer.spend(PAGE_TOKENS).await;
+            if page.is_multiple_of(PAGES_A_TURN) {
+                tokio::task::yield_now().await;
+            }
             to.receive_page(from, page);
         }
         computed
@@ -203,22 +212,6 @@ impl Engine {
             most,
             self.config.speeds.decode,
         ))
-    }
-}
-
-/// Lets the time pass that so many tokens take.
-async fn pace(speed: Option<f64>, tokens: usize) {
-    if let Some(speed) = speed {
-        tokio::time::sleep(Duration::from_secs_f64(tokens as f64 / speed)).await;
-    }
-}
-
-/// [`pace`] for one page; without a speed, lets others run now and then.
-async fn pace_page(speed: Option<f64>, page: usize) {
-    if speed.is_some() {
-        pace(speed, PAGE_TOKENS).await;
-    } else if page.is_multiple_of(256) {
-        tokio::task::yield_now().await;
     }
 }
 

@@ -174,6 +174,7 @@ proptest! {
             }).collect();
             for request in requests {
                 if let Some((owner, answer)) = request.await.unwrap() {
+                    assert!(answer.starts_with(&code(owner, 1)), "{owner} received {answer}");
                     for line in answer.lines() {
                         assert!(line.starts_with(owner), "{owner} received {line}");
                     }

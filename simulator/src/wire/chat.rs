@@ -1,6 +1,7 @@
 //! `POST /v1/chat/completions`, as one JSON object or as server-sent events.
 
 use super::errors::ApiError;
+use super::record::Record;
 use super::request::ChatRequest;
 use super::tenant;
 use crate::engine::{Engine, Generation};
@@ -33,21 +34,18 @@ pub(super) async fn completions(
     if !request.has_messages() {
         return Err(ApiError::bad_request("`messages` must not be empty"));
     }
-    let prompt_tokens = prompt.len();
+    let mut record = Record::new(tenant, prompt.len());
     let most = request.most(engine.config.max_completion_default);
-    let generation = engine.serve(prompt, most).await;
-    tracing::info!(
-        tenant,
-        tokens.prompt = prompt_tokens,
-        accepted = generation.is_ok(),
-        "chat completion"
-    );
-    let generation = generation?;
+    let generation = engine
+        .serve(prompt, most)
+        .await
+        .inspect_err(|&refusal| record.refused(refusal))?;
     let head = Head::new(&engine);
-    if request.stream {
-        Ok(streamed(head, generation, request.wants_usage()))
+    if request.streams() {
+        let wants_usage = request.wants_usage();
+        Ok(streamed(head, generation, record, wants_usage))
     } else {
-        Ok(whole(&head, generation).await)
+        Ok(whole(&head, generation, record).await)
     }
 }
 
@@ -109,11 +107,13 @@ fn usage(generation: &Generation) -> Value {
     })
 }
 
-async fn whole(head: &Head, mut generation: Generation) -> Response {
+async fn whole(head: &Head, mut generation: Generation, mut record: Record) -> Response {
     let mut answer = Vec::new();
     while let Some(token) = generation.next().await {
         answer.push(token);
+        record.progressed(&generation);
     }
+    record.finished(&generation);
     let message = json!({ "role": "assistant", "content": text_of(&answer) });
     let finish = generation.finish().as_str();
     let choice =
@@ -126,15 +126,17 @@ struct Streaming {
     head: Head,
     ready: VecDeque<String>,
     generation: Option<Generation>,
+    record: Record,
     wants_usage: bool,
 }
 
-fn streamed(head: Head, generation: Generation, wants_usage: bool) -> Response {
+fn streamed(head: Head, generation: Generation, record: Record, wants_usage: bool) -> Response {
     let first = head.chunk(json!({ "role": "assistant", "content": "" }), None);
     let streaming = Streaming {
         ready: VecDeque::from([event(&first)]),
         head,
         generation: Some(generation),
+        record,
         wants_usage,
     };
     let events = stream::unfold(streaming, |mut streaming| async move {
@@ -158,12 +160,14 @@ impl Streaming {
         }
         let generation = self.generation.as_mut()?;
         if let Some(token) = generation.next().await {
+            self.record.progressed(generation);
             return Some(event(
                 &self
                     .head
                     .chunk(json!({ "content": text_of(&[token]) }), None),
             ));
         }
+        self.record.finished(generation);
         let last = self
             .head
             .chunk(json!({}), Some(generation.finish().as_str()));

@@ -7,7 +7,6 @@ use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
 /// An error as the client sees it.
-#[derive(Debug)]
 pub(super) struct ApiError {
     status: StatusCode,
     kind: &'static str,
@@ -42,6 +41,10 @@ impl ApiError {
             "AuthenticationError",
             "Unauthorized",
         )
+    }
+
+    pub(super) fn no_such_path() -> Self {
+        Self::new(StatusCode::NOT_FOUND, "NotFoundError", "Not Found")
     }
 
     pub(super) fn model_unknown(model: &str) -> Self {

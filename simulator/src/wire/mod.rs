@@ -2,9 +2,10 @@
 
 mod chat;
 mod errors;
+mod record;
 mod request;
 
-use crate::engine::Engine;
+use crate::engine::{Engine, Refusal};
 use crate::token::tokenize;
 use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, State};
@@ -25,6 +26,7 @@ pub(crate) fn router(engine: Arc<Engine>) -> Router {
         .route("/v1/models", get(models))
         .route("/tokenize", post(tokens))
         .route("/health", get(|| async { "" }))
+        .fallback(async || ApiError::no_such_path())
         .layer(DefaultBodyLimit::max(LARGEST_BODY))
         .with_state(engine)
 }
@@ -51,17 +53,23 @@ async fn tokens(
     body: Bytes,
 ) -> Result<Response, ApiError> {
     tenant(&engine, &headers)?;
-    let body: Value = serde_json::from_slice(&body).map_err(|error| ApiError::bad_json(&error))?;
-    let text = ["prompt", "text", "content"]
+    let window = engine.config.context_tokens;
+    // A million tokens take a while.
+    let counted = tokio::task::spawn_blocking(move || count_tokens(&body, window));
+    let counted = counted
+        .await
+        .unwrap_or_else(|_| Err(Refusal::Internal.into()))?;
+    Ok(Json(counted).into_response())
+}
+
+fn count_tokens(body: &[u8], window: u32) -> Result<Value, ApiError> {
+    let body: Value = serde_json::from_slice(body).map_err(|error| ApiError::bad_json(&error))?;
+    let text = ["prompt", "text"]
         .iter()
-        .find_map(|name| body[name].as_str());
-    let text = text.ok_or_else(|| ApiError::bad_request("`prompt` must be a string"))?;
+        .find_map(|name| body[name].as_str())
+        .ok_or_else(|| ApiError::bad_request("`prompt` must be a string"))?;
     let ids: Vec<u32> = tokenize(text).iter().map(|token| token.id()).collect();
-    let count = ids.len();
-    Ok(Json(
-        json!({ "tokens": ids, "count": count, "max_model_len": engine.config.context_tokens }),
-    )
-    .into_response())
+    Ok(json!({ "count": ids.len(), "tokens": ids, "max_model_len": window }))
 }
 
 /// Whose key a request carries.

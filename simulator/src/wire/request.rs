@@ -8,22 +8,21 @@ pub(super) struct ChatRequest {
     messages: Vec<Message>,
     max_tokens: Option<u32>,
     max_completion_tokens: Option<u32>,
-    #[serde(default)]
-    pub(super) stream: bool,
-    #[serde(default)]
-    stream_options: StreamOptions,
+    // Clients send `null` for what they do not set.
+    stream: Option<bool>,
+    stream_options: Option<StreamOptions>,
 }
 
-#[derive(Default, Deserialize)]
+#[derive(Deserialize)]
 struct StreamOptions {
-    #[serde(default)]
-    include_usage: bool,
+    include_usage: Option<bool>,
 }
 
 #[derive(Deserialize)]
 struct Message {
     role: String,
-    content: Content,
+    /// `null` in an assistant's message that only calls tools.
+    content: Option<Content>,
 }
 
 #[derive(Deserialize)]
@@ -33,10 +32,10 @@ enum Content {
     Parts(Vec<Part>),
 }
 
+/// A part of a message; only parts of text have a text.
 #[derive(Deserialize)]
 struct Part {
-    #[serde(default)]
-    text: String,
+    text: Option<String>,
 }
 
 impl ChatRequest {
@@ -48,8 +47,12 @@ impl ChatRequest {
             prompt.push_str(role);
             prompt.push_str("|>\n");
             match content {
-                Content::Text(text) => prompt.push_str(text),
-                Content::Parts(parts) => parts.iter().for_each(|part| prompt.push_str(&part.text)),
+                Some(Content::Text(text)) => prompt.push_str(text),
+                Some(Content::Parts(parts)) => parts
+                    .iter()
+                    .filter_map(|part| part.text.as_deref())
+                    .for_each(|text| prompt.push_str(text)),
+                None => {}
             }
             prompt.push('\n');
         }
@@ -64,11 +67,57 @@ impl ChatRequest {
             .unwrap_or(default) as usize
     }
 
+    pub(super) fn streams(&self) -> bool {
+        self.stream.unwrap_or(false)
+    }
+
+    /// Whether a stream ends with a chunk of usage.
     pub(super) fn wants_usage(&self) -> bool {
-        self.stream_options.include_usage
+        let options = self.stream_options.as_ref();
+        options
+            .and_then(|options| options.include_usage)
+            .unwrap_or(false)
     }
 
     pub(super) fn has_messages(&self) -> bool {
         !self.messages.is_empty()
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn request(body: &str) -> ChatRequest {
+        serde_json::from_str(body).unwrap()
+    }
+
+    #[test]
+    fn the_template_marks_each_turn_and_ends_where_the_assistant_goes_on() {
+        let request = request(
+            r#"{"model":"m","messages":[
+                {"role":"system","content":"Be brief."},
+                {"role":"assistant","content":null},
+                {"role":"user","content":[{"type":"text","text":"Hel"},{"type":"image_url"},{"type":"text","text":"lo"}]}]}"#,
+        );
+        assert_eq!(
+            request.prompt(),
+            "<|system|>\nBe brief.\n<|assistant|>\n\n<|user|>\nHello\n<|assistant|>\n"
+        );
+    }
+
+    #[test]
+    fn what_is_not_set_may_be_absent_or_null() {
+        for body in [
+            r#"{"model":"m","messages":[]}"#,
+            r#"{"model":"m","messages":[],"stream":null,"stream_options":null,"max_tokens":null}"#,
+        ] {
+            let request = request(body);
+            assert!(!request.streams() && !request.wants_usage() && !request.has_messages());
+            assert_eq!(request.most(256), 256);
+        }
+        let limits = r#"{"model":"m","messages":[],"max_tokens":7,"max_completion_tokens":5}"#;
+        assert_eq!(request(limits).most(256), 5);
     }
 }

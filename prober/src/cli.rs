@@ -1,0 +1,53 @@
+//! The command line.
+
+use crate::cmd;
+use clap::{Parser, Subcommand};
+
+/// Proves when one tenant's data appears in another tenant's answer: plants cryptographic canaries
+/// in long contexts of synthetic tenants and scans every response for those of other tenants.
+#[derive(Debug, Parser)]
+#[command(
+    name = "prober",
+    version,
+    about,
+    max_term_width = 100,
+    after_help = "\
+Start here:
+  prober demo                        see the founding incident replayed and caught, in a minute
+  prober check --config prober.toml  find every mistake in a configuration
+  prober once  --config prober.toml  run one round, e.g. to gate a rollout
+  prober run   --config prober.toml  watch, day and night
+
+Exit codes: 0 done or clean, 1 a finding, 2 an error, 3 inconclusive."
+)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Replay the founding incident on two simulated endpoints and catch it.
+    Demo(cmd::demo::Args),
+    /// Run rounds on the time grid of the configuration until told to stop (SIGTERM drains).
+    Run(cmd::run::Args),
+    /// Run one round and tell its verdict. Exit code 0 clean, 1 finding, 2 error, 3 inconclusive.
+    Once(cmd::once::Args),
+    /// Report every mistake in a configuration at once, with file and key. Sends nothing.
+    Check(cmd::check::Args),
+    /// Serve a simulated inference endpoint, healthy or with faults.
+    Simulate(cmd::simulate::Args),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Cli::command().debug_assert();
+    }
+}

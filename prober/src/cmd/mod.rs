@@ -1,0 +1,115 @@
+//! Commands, one a file. Standard output carries results, standard error everything else.
+
+pub mod check;
+pub mod demo;
+pub mod once;
+pub mod run;
+pub mod simulate;
+
+mod progress;
+mod signals;
+
+use crate::config::{Config, ConfigErrors, Database};
+use crate::round::{RoundError, SessionError};
+use crate::store::{Location, StoreError};
+use canary_gen::key_file::KeyFileError;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+/// Exit codes, documented in `--help` and README.
+pub mod exit {
+    /// Done, or clean.
+    pub const CLEAN: u8 = 0;
+    /// A finding.
+    pub const FINDING: u8 = 1;
+    /// An error.
+    pub const ERROR: u8 = 2;
+    /// Nothing was proven.
+    pub const INCONCLUSIVE: u8 = 3;
+}
+
+/// What can end a command.
+#[derive(Debug, thiserror::Error)]
+pub enum CommandError {
+    /// The configuration is wrong.
+    #[error("the configuration has mistakes\n{0}")]
+    Config(ConfigErrors),
+    /// The key ring is missing or wrong.
+    #[error(transparent)]
+    Key(#[from] KeyFileError),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// An endpoint could not be made ready.
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    /// A round could not be carried through.
+    #[error(transparent)]
+    Round(#[from] RoundError),
+    /// The command line asks for something the configuration does not have.
+    #[error("{0}")]
+    Choice(String),
+    /// A simulated endpoint could not be set up.
+    #[error("set up the simulated endpoint")]
+    Simulator(#[from] simulator::ConfigError),
+    /// A socket, file or signal failed.
+    #[error("{act}")]
+    Io {
+        /// What was being done.
+        act: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A result could not be encoded.
+    #[error("encode the result as JSON")]
+    Json(#[from] serde_json::Error),
+}
+
+impl CommandError {
+    fn io(act: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+        let act = act.into();
+        move |source| Self::Io { act, source }
+    }
+}
+
+/// Writes a line for people to standard error; a closed one is nobody's fault.
+pub fn say(line: &str) {
+    let _ = writeln!(io::stderr(), "{line}");
+}
+
+/// Writes a result to standard output.
+fn print(text: &str) -> Result<(), CommandError> {
+    let mut out = io::stdout().lock();
+    match writeln!(out, "{text}").and_then(|()| out.flush()) {
+        // The reader has seen enough (`| head`).
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        result => result.map_err(CommandError::io("write to standard output")),
+    }
+}
+
+/// Where a configuration keeps its facts.
+fn location(config: &Config) -> Location {
+    match &config.store.database {
+        Database::Server { url } => Location::Server {
+            url: url.clone(),
+            max_connections: config.store.max_connections,
+        },
+        Database::Embedded => Location::Embedded {
+            directory: config.data_dir.join("postgres"),
+        },
+    }
+}
+
+/// Which configuration file.
+#[derive(Debug, clap::Args)]
+pub struct ConfigArg {
+    /// Configuration file (TOML; every key is explained in docs/config.md).
+    #[arg(long, value_name = "FILE", env = "PROBER_CONFIG")]
+    pub config: PathBuf,
+}
+
+impl ConfigArg {
+    fn load(&self) -> Result<Config, CommandError> {
+        crate::config::load(&self.config).map_err(CommandError::Config)
+    }
+}

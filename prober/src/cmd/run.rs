@@ -1,0 +1,222 @@
+//! `prober run`
+
+use super::once::SEED_BITS;
+use super::{CommandError, ConfigArg, exit, location, progress, signals};
+use crate::clock::{Clock, SystemClock};
+use crate::config::Config;
+use crate::errors;
+use crate::plan::{Order, Planner, Skipped};
+use crate::round::{Executor, RoundError, RoundOrder, RoundReport, Session};
+use crate::store::{SkippedRound, Store};
+use canary_gen::key_file;
+use std::collections::HashMap;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Mutex;
+use tokio::task::JoinSet;
+
+/// A record waits as long as it takes for the database; nobody is there to run it again.
+const PATIENCE: Duration = Duration::from_secs(7 * 24 * 3600);
+/// Wake up at least so often: the clock may have been set.
+const LONGEST_SLEEP: Duration = Duration::from_secs(60);
+
+/// What to run.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    config: ConfigArg,
+}
+
+/// Runs rounds on the time grid until told to stop, then drains.
+///
+/// # Errors
+/// When configuration, key ring or store are wrong at the start, or a round could not be recorded.
+pub async fn run(args: Args) -> Result<ExitCode, CommandError> {
+    let config = Arc::new(args.config.load()?);
+    crate::logging::start(config.log);
+    let ring = key_file::load(&config.key_ring_file)?;
+    let stop = signals::stop_token()?;
+    let store = Store::open(&location(&config)).await?;
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let mut sessions = HashMap::new();
+    for endpoint in &config.endpoints {
+        let session = Session::open(&store, endpoint, clock.as_ref()).await?;
+        sessions.insert(endpoint.name.clone(), Arc::new((session, Mutex::new(()))));
+    }
+    let label = ring.minting().id().to_string();
+    let executor = Executor {
+        store: store.clone(),
+        ring,
+        clock: Arc::clone(&clock),
+        patience: PATIENCE,
+        observer: progress::none(),
+        stop,
+    };
+    let planner = Planner::new(&config, &label, clock.now());
+    tracing::info!(
+        endpoints = config.endpoints.len(),
+        scenarios = config.scenarios.len(),
+        key.id = label,
+        "watching"
+    );
+    let watch = Watch {
+        config,
+        sessions,
+        executor,
+        planner,
+        tasks: JoinSet::new(),
+        unrecorded: 0,
+    };
+    let unrecorded = watch.until_stopped().await;
+    store.close().await;
+    tracing::info!(rounds.unrecorded = unrecorded, "stopped");
+    Ok(ExitCode::from(if unrecorded == 0 {
+        exit::CLEAN
+    } else {
+        exit::ERROR
+    }))
+}
+
+/// An endpoint's session, and the right to use it: one round at a time.
+type SharedSession = Arc<(Session, Mutex<()>)>;
+
+struct Watch {
+    config: Arc<Config>,
+    sessions: HashMap<String, SharedSession>,
+    executor: Executor,
+    planner: Planner,
+    tasks: JoinSet<Ended>,
+    unrecorded: u32,
+}
+
+/// A task that has ended: a round, or the record of skipped ones.
+enum Ended {
+    Round(Box<Order>, Result<RoundReport, RoundError>),
+    Skip(Result<(), crate::store::StoreError>),
+}
+
+impl Watch {
+    async fn until_stopped(mut self) -> u32 {
+        let stop = self.executor.stop.clone();
+        while !stop.is_cancelled() {
+            let due = self.planner.due(self.executor.clock.now());
+            for skipped in due.skipped {
+                self.skip(skipped);
+            }
+            for order in due.orders {
+                self.start(order);
+            }
+            let pause = self.until_next_tick();
+            tokio::select! {
+                () = tokio::time::sleep(pause) => {}
+                () = stop.cancelled() => {}
+                Some(ended) = self.tasks.join_next() => self.note(ended),
+            }
+        }
+        while let Some(ended) = self.tasks.join_next().await {
+            self.note(ended);
+        }
+        self.unrecorded
+    }
+
+    fn until_next_tick(&self) -> Duration {
+        let wait = self
+            .planner
+            .next_tick()
+            .map(|at| at - self.executor.clock.now());
+        // A tick in the past is due at once.
+        wait.map_or(LONGEST_SLEEP, |wait| {
+            wait.try_into().unwrap_or(Duration::ZERO)
+        })
+        .min(LONGEST_SLEEP)
+    }
+
+    fn start(&mut self, order: Order) {
+        let config = Arc::clone(&self.config);
+        let executor = self.executor.clone();
+        let Some(shared) = self.sessions.get(&order.endpoint).cloned() else {
+            return;
+        };
+        self.tasks.spawn(async move {
+            let (session, turn) = &*shared;
+            let _turn = turn.lock().await;
+            let round = RoundOrder {
+                scenario: &config.scenarios[order.scenario_index],
+                seed: seed_number(&order),
+                due_at: Some(order.tick.at),
+            };
+            let ended = executor.run(session, &round).await;
+            Ended::Round(Box::new(order), ended)
+        });
+    }
+
+    fn skip(&mut self, skipped: Skipped) {
+        tracing::warn!(
+            endpoint = skipped.endpoint,
+            scenario = skipped.scenario,
+            rounds.skipped = skipped.count(),
+            reason = skipped.reason.as_str(),
+            "skipped: {}",
+            skipped.reason
+        );
+        let Some(shared) = self.sessions.get(&skipped.endpoint) else {
+            return;
+        };
+        let scenario = self.config.scenario(&skipped.endpoint, &skipped.scenario);
+        let Some((_, scenario)) = scenario else {
+            return;
+        };
+        // One row for a run of skipped ticks: an outage of a week must not write a row for each.
+        let row = SkippedRound {
+            endpoint: shared.0.id(),
+            scenario: scenario.recipe.as_str(),
+            due_at: skipped.first.at,
+            skipped_at: self.executor.clock.now(),
+            reason: format!("{} ({} in a row)", skipped.reason, skipped.count()),
+        };
+        let executor = self.executor.clone();
+        self.tasks
+            .spawn(async move { Ended::Skip(executor.record_skip(&row).await) });
+    }
+
+    fn note(&mut self, ended: Result<Ended, tokio::task::JoinError>) {
+        match ended {
+            Ok(Ended::Round(order, result)) => {
+                if let Some(skipped) = self.planner.finished(&order, self.executor.clock.now()) {
+                    self.skip(skipped);
+                }
+                if let Err(error) = result {
+                    self.unrecorded += 1;
+                    let RoundError::Store { report, .. } = &error;
+                    // The last resort: what the store did not take stands in the log, without any response text.
+                    let report = report
+                        .as_ref()
+                        .and_then(|report| serde_json::to_string(report).ok());
+                    tracing::error!(
+                        endpoint = order.endpoint,
+                        scenario = order.scenario,
+                        error = errors::chain(&error),
+                        round.report = report,
+                        "a round is not completely recorded"
+                    );
+                }
+            }
+            Ok(Ended::Skip(Ok(()))) => {}
+            Ok(Ended::Skip(Err(error))) => {
+                tracing::error!(
+                    error = errors::chain(&error),
+                    "a skipped round is not recorded"
+                );
+            }
+            Err(error) => {
+                self.unrecorded += 1;
+                tracing::error!(error = %error, "a round ended abnormally");
+            }
+        }
+    }
+}
+
+fn seed_number(order: &Order) -> u64 {
+    order.seed.choices().below(1 << SEED_BITS)
+}

@@ -1,0 +1,97 @@
+//! `prober simulate`
+
+use super::{CommandError, exit, print, signals};
+use crate::config::{Log, LogFormat};
+use simulator::{Config, FaultSetting, Simulator, Speeds};
+use std::net::SocketAddr;
+use std::process::ExitCode;
+use tokio::net::TcpListener;
+
+/// The engine to simulate.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Address to listen on; port 0 takes a free one. The address is printed as the first line.
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0")]
+    listen: SocketAddr,
+    /// Fault to have, with the probability that a request meets it; may be given several times.
+    /// `stale-pages`: over-long requests are accepted, decode reads what was there before.
+    #[arg(long = "fault", value_name = "NAME[=PROBABILITY]")]
+    faults: Vec<FaultSetting>,
+    /// Advertised context window, in tokens.
+    #[arg(long = "context", value_name = "N", default_value_t = 1_048_576)]
+    context_tokens: u32,
+    /// Capacity of the prefill group's KV cache, in tokens [default: the context window].
+    #[arg(long, value_name = "N")]
+    prefill_tokens: Option<u32>,
+    /// Capacity of the decode group's KV cache, in tokens [default: a little over the context window].
+    #[arg(long, value_name = "N")]
+    decode_tokens: Option<u32>,
+    /// A tenant and its API key; may be given several times. Without any, no key is asked for.
+    #[arg(long = "key", value_name = "TENANT=KEY", value_parser = tenant_key)]
+    keys: Vec<(String, String)>,
+    /// Name of the model.
+    #[arg(long, default_value = "simulated-1m")]
+    model: String,
+    /// Prefill speed in tokens a second [default: as fast as it can].
+    #[arg(long, value_name = "N")]
+    prefill_speed: Option<f64>,
+    /// Speed of the KV transfer in tokens a second [default: as fast as it can].
+    #[arg(long, value_name = "N")]
+    transfer_speed: Option<f64>,
+    /// Decode speed in tokens a second [default: as fast as it can].
+    #[arg(long, value_name = "N")]
+    decode_speed: Option<f64>,
+    /// Of the faults' probabilities.
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+}
+
+/// Serves until SIGTERM or SIGINT.
+///
+/// # Errors
+/// When the settings contradict each other or the socket fails.
+pub async fn run(args: Args) -> Result<ExitCode, CommandError> {
+    crate::logging::start(Log {
+        format: LogFormat::Human,
+        level: tracing::Level::INFO,
+    });
+    let config = Config {
+        model: args.model,
+        context_tokens: args.context_tokens,
+        prefill_tokens: args.prefill_tokens.unwrap_or(args.context_tokens),
+        decode_tokens: args.decode_tokens,
+        keys: args.keys.into_iter().map(Into::into).collect(),
+        faults: args.faults,
+        speeds: Speeds {
+            prefill: args.prefill_speed,
+            transfer: args.transfer_speed,
+            decode: args.decode_speed,
+        },
+        seed: args.seed,
+        ..Config::default()
+    };
+    let simulator = Simulator::new(config)?;
+    let stop = signals::stop_token()?;
+    let listener = TcpListener::bind(args.listen)
+        .await
+        .map_err(CommandError::io(format!("listen on {}", args.listen)))?;
+    let address = listener
+        .local_addr()
+        .map_err(CommandError::io("read the listening address"))?;
+    print(&format!("http://{address}/v1"))?;
+    simulator
+        .serve(listener, stop)
+        .await
+        .map_err(CommandError::io("serve the simulated endpoint"))?;
+    Ok(ExitCode::from(exit::CLEAN))
+}
+
+fn tenant_key(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((tenant, key)) if !tenant.is_empty() && !key.is_empty() => {
+            Ok((tenant.to_owned(), key.to_owned()))
+        }
+        // The text may hold a key: do not show it.
+        _ => Err("expected TENANT=KEY".to_owned()),
+    }
+}

@@ -1,0 +1,102 @@
+//! The raw tables: which keys there are and what type each has. Nothing here is checked further.
+//!
+//! This is the list of all keys; `docs/config.md` must explain each (a test sees to it).
+
+use super::document::{Cursor, Field};
+use super::from_toml::{Bytes, FromToml, raw_table};
+use super::mistake::Place;
+use std::time::Duration;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// A list whose elements may each be wrong.
+pub(super) type List<T> = Vec<Field<T>>;
+
+raw_table!(RawConfig {
+    data_dir: String,
+    key_ring_file: String,
+    store: RawStore,
+    log: RawLog,
+    defaults: RawDefaults,
+    endpoints: List<RawEndpoint>,
+    scenarios: List<RawScenario>,
+});
+
+raw_table!(RawStore {
+    url: String,
+    url_env: String,
+    url_file: String,
+    max_connections: i128,
+});
+
+raw_table!(RawLog {
+    format: String,
+    level: String,
+});
+
+raw_table!(RawDefaults {
+    api: String,
+    stream: bool,
+    page_tokens: i128,
+    limits: RawLimits,
+});
+
+raw_table!(RawEndpoint {
+    name: String,
+    api: String,
+    base_url: String,
+    model: String,
+    context_tokens: i128,
+    stream: bool,
+    page_tokens: i128,
+    limits: RawLimits,
+    tenants: List<RawTenant>,
+});
+
+raw_table!(RawLimits {
+    connect_timeout: Duration,
+    first_byte_timeout: Duration,
+    idle_timeout: Duration,
+    total_timeout: Duration,
+    response_bytes: Bytes,
+    header_bytes: Bytes,
+    line_bytes: Bytes,
+    json_bytes: Bytes,
+    events: i128,
+});
+
+raw_table!(RawTenant {
+    name: String,
+    key_env: String,
+    key_file: String,
+    no_key: bool,
+});
+
+raw_table!(RawScenario {
+    name: String,
+    kind: String,
+    endpoints: List<String>,
+    every: Duration,
+    jitter: Duration,
+    form: String,
+    min_sensitivity: f64,
+    max_answer_tokens: i128,
+    tokens: i128,
+    waves: i128,
+    stride_tokens: i128,
+    ladder: List<f64>,
+    donor_fraction: f64,
+});
+
+/// Every table with its keys, for the test of the documentation.
+#[cfg(test)]
+pub(super) const TABLES: &[(&str, &[&str])] = &[
+    ("", RawConfig::KEYS),
+    ("store", RawStore::KEYS),
+    ("log", RawLog::KEYS),
+    ("defaults", RawDefaults::KEYS),
+    ("endpoints", RawEndpoint::KEYS),
+    ("endpoints.limits", RawLimits::KEYS),
+    ("endpoints.tenants", RawTenant::KEYS),
+    ("scenarios", RawScenario::KEYS),
+];

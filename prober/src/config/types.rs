@@ -1,0 +1,136 @@
+//! The valid configuration. Everything in it has been checked.
+
+use crate::endpoint::{Api, Limits};
+use crate::scenario::Recipe;
+use canary_gen::Form;
+use secrecy::SecretString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// A whole, valid configuration.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Where the embedded database and other state live; absolute, or relative to the working folder.
+    pub data_dir: PathBuf,
+    /// The key ring that canaries are minted with (`canary-gen keygen`). Not opened by this module.
+    pub key_ring_file: PathBuf,
+    /// Where facts are recorded.
+    pub store: Store,
+    /// What is logged and how.
+    pub log: Log,
+    /// What is probed; at least one, names unique.
+    pub endpoints: Vec<Endpoint>,
+    /// What is tried; at least one. No endpoint has two of one name.
+    pub scenarios: Vec<Scenario>,
+}
+
+impl Config {
+    /// The endpoint of a name.
+    #[must_use]
+    pub fn endpoint(&self, name: &str) -> Option<&Endpoint> {
+        self.endpoints.iter().find(|endpoint| endpoint.name == name)
+    }
+
+    /// The scenario of a name at an endpoint, with its place in [`Config::scenarios`].
+    #[must_use]
+    pub fn scenario(&self, endpoint: &str, name: &str) -> Option<(usize, &Scenario)> {
+        self.scenarios.iter().enumerate().find(|(_, scenario)| {
+            scenario.name == name && scenario.endpoints.iter().any(|known| known == endpoint)
+        })
+    }
+}
+
+/// Where facts are recorded.
+#[derive(Clone, Debug)]
+pub struct Store {
+    /// The database.
+    pub database: Database,
+    /// The largest number of connections to a server, `1..=100`. The embedded database takes one
+    /// only, whatever stands here.
+    pub max_connections: u32,
+}
+
+/// The database.
+#[derive(Clone, Debug)]
+pub enum Database {
+    /// A Postgres inside this process, its files in [`Config::data_dir`].
+    Embedded,
+    /// A PostgreSQL server.
+    Server {
+        /// `postgres://…`; a secret, because it may hold a password.
+        url: SecretString,
+    },
+}
+
+/// What is logged and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Log {
+    /// The shape of a line.
+    pub format: LogFormat,
+    /// The least important level that is logged.
+    pub level: tracing::Level,
+}
+
+/// The shape of a log line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogFormat {
+    /// For a person at a terminal.
+    Human,
+    /// One JSON object a line.
+    Json,
+}
+
+/// One base URL, API and model, with its advertised context limit.
+#[derive(Clone, Debug)]
+pub struct Endpoint {
+    /// Unique, `[a-z0-9-]{1,63}`.
+    pub name: String,
+    /// The wire format.
+    pub api: Api,
+    /// `http` or `https`, without credentials, query, fragment or a slash at the end.
+    pub base_url: String,
+    /// The model asked for.
+    pub model: String,
+    /// The advertised context window in tokens, `256..=16_777_216`.
+    pub context_tokens: u64,
+    /// Whether answers are streamed.
+    pub stream: bool,
+    /// The engine's page size in tokens, `1..=65_536`; for reports only.
+    pub page_tokens: u32,
+    /// How long and how much is waited for.
+    pub limits: Limits,
+    /// The synthetic customers; at least two, names unique in this endpoint.
+    pub tenants: Vec<Tenant>,
+}
+
+/// A synthetic customer of an endpoint.
+#[derive(Clone, Debug)]
+pub struct Tenant {
+    /// Unique in its endpoint, `[a-z0-9-]{1,63}`.
+    pub name: String,
+    /// What it identifies itself with: one line of printable ASCII without spaces around it.
+    /// `None` where the endpoint asks for nothing. `Debug` does not show it.
+    pub credential: Option<SecretString>,
+}
+
+/// What is tried, where and how often.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scenario {
+    /// The name in output, `[a-z0-9-]{1,63}`; the kind, unless another is given.
+    pub name: String,
+    /// The names of the endpoints it is tried at; at least one, in the order of
+    /// [`Config::endpoints`].
+    pub endpoints: Vec<String>,
+    /// The width of a cell of the time grid, 10 seconds to 7 days, in whole milliseconds.
+    pub every: Duration,
+    /// Rounds start up to so much after the beginning of their cell; at most half of `every`.
+    pub jitter: Duration,
+    /// How canaries are written.
+    pub form: Form,
+    /// The share of its own canaries an endpoint must repeat for silence to prove anything, `(0, 1]`.
+    pub min_sensitivity: f64,
+    /// Room for an answer in tokens, `16..=4096`.
+    pub max_answer_tokens: u32,
+    /// The kind and what belongs to it.
+    pub recipe: Recipe,
+}

@@ -1,0 +1,101 @@
+//! The station that speaks HTTP as a client: streams a request whose length is known exactly, reads
+//! the response within limits, shows *every* text in it to a sink, and tells what came of it.
+//!
+//! ```text
+//! Target + Prompt ─▶ prepare (first pass: count, show to the pre-flight scan) ─▶ Prepared
+//! TenantClient + Prepared ─▶ send (second pass) ─▶ ResponseReader ─┬▶ Sink (headers, raw bytes, texts by path)
+//!                                                                  └▶ Exchange { Outcome, usage, times }
+//! ```
+//!
+//! The endpoint is assumed hostile: no bytes make it panic, and memory stays bounded whatever is
+//! sent. No text of a response is kept, and none reaches an outcome, an error or a log. A JSON body
+//! is parsed at its end, so its time to first text is the time to its end.
+
+mod classify;
+mod client;
+mod facts;
+mod failure;
+mod json;
+mod limits;
+mod openai_chat;
+mod outcome;
+mod overlong;
+mod place;
+mod prompt;
+mod reader;
+mod send;
+mod sse;
+mod walk;
+
+pub use client::{ClientError, TenantClient};
+pub use limits::{Limit, Limits, Wait};
+pub use outcome::{ConnectFailure, CutOff, Exchange, Outcome, Unsent, Usage};
+pub use place::{Place, Sink};
+pub use prompt::{Prepared, Prompt, prepare};
+pub use send::send;
+
+use std::str::FromStr;
+
+/// What a request is sent to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// `http://` or `https://`, up to and including the version, e.g. `http://127.0.0.1:8000/v1`.
+    pub base_url: String,
+    /// The wire format.
+    pub api: Api,
+    /// The model asked for.
+    pub model: String,
+    /// Whether the answer is asked for as a stream.
+    pub stream: bool,
+    /// How long and how much is waited for.
+    pub limits: Limits,
+}
+
+/// A wire format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Api {
+    /// `POST …/chat/completions`.
+    OpenAiChat,
+}
+
+/// A name that is no wire format.
+#[derive(Debug, thiserror::Error)]
+#[error("unknown wire format `{0}` (known: `openai-chat`)")]
+pub struct UnknownApi(String);
+
+impl Api {
+    /// Every wire format.
+    pub const ALL: [Self; 1] = [Self::OpenAiChat];
+
+    /// Every wire format.
+    pub const ALL: [Self; 1] = [Self::OpenAiChat];
+
+    /// The name in configuration, tables and output.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::OpenAiChat => "openai-chat",
+        }
+    }
+
+    fn body_around(self, model: &str, max_tokens: u32, stream: bool) -> (String, String) {
+        match self {
+            Self::OpenAiChat => openai_chat::body_around(model, max_tokens, stream),
+        }
+    }
+
+    fn url(self, base_url: &str) -> String {
+        match self {
+            Self::OpenAiChat => openai_chat::url(base_url),
+        }
+    }
+}
+
+impl FromStr for Api {
+    type Err = UnknownApi;
+
+    fn from_str(name: &str) -> Result<Self, UnknownApi> {
+        let known = Self::ALL.into_iter().find(|api| api.as_str() == name);
+        known.ok_or_else(|| UnknownApi(name.to_owned()))
+    }
+}

@@ -1,0 +1,22 @@
+//! The prober: plans, weaves, sends, scans, judges, records. ARCHITECTURE.md is the map.
+//!
+//! ```text
+//! plan → scenario → (canary-gen: weave) → endpoint → (canary-gen: scan) → judge → store
+//! ```
+//!
+//! A station knows the next one's input type and nothing more; only [`round`] knows them all.
+
+pub mod calibration;
+pub mod cli;
+pub mod clock;
+pub mod cmd;
+pub mod config;
+pub mod endpoint;
+pub mod errors;
+pub mod ids;
+pub mod judge;
+pub mod logging;
+pub mod plan;
+pub mod round;
+pub mod scenario;
+pub mod store;

@@ -1,0 +1,21 @@
+//! The `prober` command.
+
+use clap::Parser as _;
+use prober::cli::{Cli, Command};
+use prober::{cmd, errors};
+use std::process::ExitCode;
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let result = match Cli::parse().command {
+        Command::Demo(args) => cmd::demo::run(args).await,
+        Command::Run(args) => cmd::run::run(args).await,
+        Command::Once(args) => cmd::once::run(args).await,
+        Command::Check(args) => cmd::check::run(&args),
+        Command::Simulate(args) => cmd::simulate::run(args).await,
+    };
+    result.unwrap_or_else(|error| {
+        cmd::say(&format!("prober: {}", errors::chain(&error)));
+        ExitCode::from(cmd::exit::ERROR)
+    })
+}

@@ -1,0 +1,90 @@
+//! The listener: scans every text of a response as it arrives, and keeps nothing but sightings.
+
+use crate::endpoint::{Place, Sink};
+use crate::judge::Seen;
+use canary_gen::{Identity, KeyId, KeyRing, Scanner, Sighting};
+use std::collections::{BTreeMap, HashMap};
+
+/// A response full of canaries must not fill our memory; this many different ones prove enough.
+const MOST_SEEN: usize = 20_000;
+
+/// One scanner for each text of a response. The endpoint station bounds how many texts there are.
+pub(super) struct Listener {
+    ring: KeyRing,
+    scanners: HashMap<Place, Scanner>,
+    seen: BTreeMap<(Identity, KeyId), Seen>,
+    /// Different canaries beyond [`MOST_SEEN`].
+    overflowed: u64,
+}
+
+impl Listener {
+    pub(super) fn new(ring: KeyRing) -> Self {
+        Self {
+            ring,
+            scanners: HashMap::new(),
+            seen: BTreeMap::new(),
+            overflowed: 0,
+        }
+    }
+
+    /// Ends every text and hands out what was seen.
+    pub(super) fn finish(mut self) -> Vec<Seen> {
+        let mut found = Vec::new();
+        for (place, scanner) in std::mem::take(&mut self.scanners) {
+            scanner.finish(&mut found);
+            self.note(&place, &mut found);
+        }
+        if self.overflowed > 0 {
+            tracing::warn!(
+                sightings.dropped = self.overflowed,
+                "a response held more canaries than are kept"
+            );
+        }
+        self.seen.into_values().collect()
+    }
+
+    fn note(&mut self, place: &Place, found: &mut Vec<Sighting>) {
+        for sighting in found.drain(..) {
+            let key = (sighting.identity, sighting.key);
+            let full = self.seen.len() >= MOST_SEEN;
+            match self.seen.get_mut(&key) {
+                Some(seen) => {
+                    seen.occurrences = seen.occurrences.saturating_add(1);
+                    // The place among the model's words says more than the raw bytes that carried it.
+                    if place.is_answer() && !seen.in_answer {
+                        seen.in_answer = true;
+                        seen.place = place.to_string();
+                        seen.sighting = sighting;
+                    }
+                }
+                None if full => self.overflowed += 1,
+                None => {
+                    let seen = Seen {
+                        sighting,
+                        place: place.to_string(),
+                        in_answer: place.is_answer(),
+                        occurrences: 1,
+                    };
+                    self.seen.insert(key, seen);
+                }
+            }
+        }
+    }
+}
+
+impl Sink for Listener {
+    fn piece(&mut self, place: &Place, bytes: &[u8]) {
+        let mut found = Vec::new();
+        match self.scanners.get_mut(place) {
+            Some(scanner) => scanner.push(bytes, &mut found),
+            None => {
+                let mut scanner = Scanner::new(self.ring.clone());
+                scanner.push(bytes, &mut found);
+                self.scanners.insert(place.clone(), scanner);
+            }
+        }
+        if !found.is_empty() {
+            self.note(place, &mut found);
+        }
+    }
+}

@@ -1,0 +1,420 @@
+//! One probe on its way through the stations. Never retried.
+
+use super::listener::Listener;
+use super::report::{FindingReport, Receiver, finding};
+use super::{Event, Executor, Session};
+use crate::endpoint::{self, Exchange, Outcome, Prepared, Prompt};
+use crate::ids::RoundId;
+use crate::judge::{self, Case, Finding, ProbeResult};
+use crate::scenario::PlannedProbe;
+use crate::store::{
+    DonorRecord, FindingRecord, ProbeRecord, Relation, SentRecord, StoreError, Usage,
+};
+use canary_gen::document::Summary;
+use canary_gen::{
+    Document, DocumentSpec, KeyRing, ProbeNumber, Scanner, Sighting, Slot, TenantNumber,
+};
+use std::fmt;
+use std::sync::Arc;
+
+/// What a probe adds to its round.
+pub(super) struct Judged {
+    pub(super) result: ProbeResult,
+    pub(super) findings: Vec<FindingReport>,
+    /// The limit a refusal named, in tokens.
+    pub(super) limit: Option<u64>,
+}
+
+/// Why a probe could not be carried through.
+pub(super) enum ProbeError {
+    Store(StoreError),
+    Void(Preflight),
+    /// The weaver panicked; the panic is in the log.
+    Weaver,
+}
+
+/// What the scan of an outgoing body must show: exactly the canaries that were woven in. Then a
+/// foreign canary in a response was not sent by us, and the scanner is known to see what we plant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Preflight {
+    /// Canaries woven into the document.
+    pub planted: u64,
+    /// Of those, how many the scanner found in the body.
+    pub own: u64,
+    /// Canaries of anybody else in the body.
+    pub foreign: u64,
+}
+
+impl Preflight {
+    fn is_good(&self) -> bool {
+        self.foreign == 0 && self.own == self.planted
+    }
+}
+
+impl fmt::Display for Preflight {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "the outgoing body held {} of {} planted canaries and {} foreign ones",
+            self.own, self.planted, self.foreign
+        )
+    }
+}
+
+struct DocumentPrompt(Document);
+
+impl Prompt for DocumentPrompt {
+    fn chunks(&self) -> Box<dyn Iterator<Item = String> + Send> {
+        Box::new(self.0.weave())
+    }
+}
+
+/// A woven and checked probe, ready to go.
+struct Ready {
+    prepared: Prepared,
+    document: Summary,
+    preflight: Preflight,
+}
+
+/// Weaves, checks, sends, scans, judges and records one probe.
+pub(super) async fn run(
+    executor: &Executor,
+    session: &Session,
+    round: RoundId,
+    planned: &PlannedProbe,
+    number: ProbeNumber,
+) -> Result<Judged, ProbeError> {
+    let tenant = &session.registered.tenants[planned.tenant];
+    let spec = DocumentSpec {
+        seed: planned.seed,
+        tenant: tenant.number,
+        probe: number,
+        form: planned.form,
+        layout: planned.layout,
+        tokens: planned.tokens,
+        measure: session.measure(planned.form, planned.layout),
+    };
+    let ready = weave(executor, session, spec, planned.max_answer_tokens).await?;
+    if !ready.preflight.is_good() {
+        tracing::error!(
+            probe.id = number.get(),
+            "{}; nothing was sent",
+            ready.preflight
+        );
+        return Err(ProbeError::Void(ready.preflight));
+    }
+    let sent = SentRecord {
+        probe: number,
+        measure: spec.measure,
+        tokens_estimated: ready.document.tokens as u64,
+        slots: ready.document.slots,
+        asked: ready.document.asked,
+        request_bytes: ready.prepared.content_length(),
+        sent_at: executor.clock.now(),
+    };
+    executor
+        .patiently(|| executor.store.record_sent(&sent))
+        .await
+        .map_err(ProbeError::Store)?;
+
+    let mut listener = Listener::new(executor.ring.clone());
+    let exchange = endpoint::send(
+        &session.clients[planned.tenant],
+        ready.prepared,
+        &mut listener,
+    )
+    .await;
+    let seen = listener.finish();
+
+    let case = Case {
+        tenant: tenant.number,
+        probe: number,
+        role: planned.role,
+        asked: ready.document.asked.is_some(),
+        context_tokens: session.endpoint.context_tokens,
+        estimated_tokens: sent.tokens_estimated,
+        exchange: &exchange,
+        seen: &seen,
+    };
+    let (verdict, findings) = judge::judge(&case);
+    let own_canaries = judge::recalled(&case);
+    let asked = case.asked;
+    let limit = learn(executor, session, planned, &ready.document, &exchange).await?;
+    let findings = locate(executor, tenant.number, findings).await?;
+    let record = ProbeRecord {
+        probe: number,
+        round,
+        tenant: tenant.number,
+        finished_at: executor.clock.now(),
+        outcome: exchange.outcome.as_str(),
+        status: exchange.status,
+        finish_reason: exchange.finish_reason.clone(),
+        usage: usage(&exchange),
+        response_bytes: exchange.response_bytes,
+        ttft_ms: exchange.ttft.map(|time| time.as_millis() as u64),
+        duration_ms: exchange.duration.as_millis() as u64,
+        own_canaries,
+        verdict: verdict.as_str(),
+        reason: verdict.reason(),
+        seen,
+        findings,
+    };
+    executor
+        .patiently(|| executor.store.record_probe(&record))
+        .await
+        .map_err(ProbeError::Store)?;
+    let receiver = Receiver {
+        probe: number,
+        tenant: &tenant.name,
+        prompt_tokens: record.usage.prompt.unwrap_or(sent.tokens_estimated),
+        found_at: record.finished_at,
+        page_tokens: session.endpoint.page_tokens,
+    };
+    let reports: Vec<FindingReport> = record
+        .findings
+        .iter()
+        .map(|found| finding(found, &receiver))
+        .collect();
+    log(session, &record, &reports);
+    (executor.observer)(&Event::Judged {
+        endpoint: &session.endpoint.name,
+        role: planned.role,
+        tenant: &tenant.name,
+        tokens: receiver.prompt_tokens,
+        verdict: record.verdict,
+        reason: record.reason,
+    });
+    Ok(Judged {
+        result: ProbeResult {
+            role: planned.role,
+            asked,
+            outcome: exchange.outcome,
+            verdict,
+            own_canaries,
+            findings: record
+                .findings
+                .into_iter()
+                .map(|found| found.finding)
+                .collect(),
+        },
+        findings: reports,
+        limit,
+    })
+}
+
+/// Weaves the document once to learn its length, and scans every byte that will leave. On a thread
+/// of its own: a million tokens take a while.
+async fn weave(
+    executor: &Executor,
+    session: &Session,
+    spec: DocumentSpec,
+    max_answer_tokens: u32,
+) -> Result<Ready, ProbeError> {
+    let ring = executor.ring.clone();
+    let target = session.target.clone();
+    let woven = tokio::task::spawn_blocking(move || {
+        let document = Document::new(spec, ring.clone());
+        let mut check = Check::new(ring, spec.tenant, spec.probe);
+        let prompt = Arc::new(DocumentPrompt(document.clone()));
+        let prepared = endpoint::prepare(&target, prompt, max_answer_tokens, &mut |bytes| {
+            check.push(bytes)
+        });
+        let document = document.measure();
+        Ready {
+            prepared,
+            document,
+            preflight: check.finish(document.canaries),
+        }
+    })
+    .await;
+    woven.map_err(|error| {
+        tracing::error!(error = %error, "weaving a document failed");
+        ProbeError::Weaver
+    })
+}
+
+/// Counts own and foreign canaries in an outgoing body.
+struct Check {
+    scanner: Scanner,
+    tally: Tally,
+}
+
+struct Tally {
+    tenant: TenantNumber,
+    probe: ProbeNumber,
+    own: u64,
+    foreign: u64,
+}
+
+impl Check {
+    fn new(ring: KeyRing, tenant: TenantNumber, probe: ProbeNumber) -> Self {
+        Self {
+            scanner: Scanner::new(ring),
+            tally: Tally {
+                tenant,
+                probe,
+                own: 0,
+                foreign: 0,
+            },
+        }
+    }
+
+    fn push(&mut self, bytes: &[u8]) {
+        let mut found = Vec::new();
+        self.scanner.push(bytes, &mut found);
+        self.tally.count(&found);
+    }
+
+    fn finish(self, planted: u64) -> Preflight {
+        let Self { scanner, mut tally } = self;
+        let mut found = Vec::new();
+        scanner.finish(&mut found);
+        tally.count(&found);
+        Preflight {
+            planted,
+            own: tally.own,
+            foreign: tally.foreign,
+        }
+    }
+}
+
+impl Tally {
+    fn count(&mut self, found: &[Sighting]) {
+        for sighting in found {
+            let identity = sighting.identity;
+            let own = identity.tenant == self.tenant && identity.probe == self.probe;
+            self.own += u64::from(own);
+            self.foreign += u64::from(!own);
+        }
+    }
+}
+
+/// Learns token costs and limits from what the endpoint reported.
+async fn learn(
+    executor: &Executor,
+    session: &Session,
+    planned: &PlannedProbe,
+    document: &Summary,
+    exchange: &Exchange,
+) -> Result<Option<u64>, ProbeError> {
+    if let (Outcome::Answered, Some(usage)) = (&exchange.outcome, &exchange.usage)
+        && !session.observe(planned.form, planned.layout, document, usage.prompt_tokens)
+    {
+        tracing::warn!(
+            endpoint = session.endpoint.name,
+            tokens.reported = usage.prompt_tokens,
+            tokens.estimated = document.tokens as u64,
+            "the endpoint reports an absurd prompt length"
+        );
+    }
+    let Outcome::RejectedTooLong {
+        limit: Some(limit), ..
+    } = exchange.outcome
+    else {
+        return Ok(None);
+    };
+    if session.learn_limit(limit) {
+        executor
+            .patiently(|| {
+                executor
+                    .store
+                    .record_measured_limit(session.registered.id, limit)
+            })
+            .await
+            .map_err(ProbeError::Store)?;
+    }
+    Ok(Some(limit))
+}
+
+/// Tells who planted what leaked, and from which part of that context it came.
+async fn locate(
+    executor: &Executor,
+    receiver: TenantNumber,
+    findings: Vec<Finding>,
+) -> Result<Vec<FindingRecord>, ProbeError> {
+    let mut records = Vec::with_capacity(findings.len());
+    for finding in findings {
+        let Finding::Leak {
+            donor_tenant,
+            donor_probe,
+            ref slots,
+        } = finding
+        else {
+            records.push(FindingRecord {
+                finding,
+                donor: None,
+                relation: None,
+                tokens: None,
+            });
+            continue;
+        };
+        let donor = executor
+            .patiently(|| executor.store.donor(donor_tenant, donor_probe))
+            .await
+            .map_err(ProbeError::Store)?;
+        let relation = match &donor {
+            None => Relation::Unknown,
+            Some(_) if donor_tenant == receiver => Relation::SameTenant,
+            Some(_) => Relation::OtherTenant,
+        };
+        let tokens = token_range(executor, donor.as_ref(), slots).await;
+        records.push(FindingRecord {
+            finding,
+            donor,
+            relation: Some(relation),
+            tokens,
+        });
+    }
+    Ok(records)
+}
+
+async fn token_range(
+    executor: &Executor,
+    donor: Option<&DonorRecord>,
+    slots: &[Slot],
+) -> Option<(u64, u64)> {
+    let document = Document::new(donor?.document?, executor.ring.clone());
+    let (first, last) = (*slots.first()?, *slots.last()?);
+    let range = move || Some((document.token_of(first)?, document.token_of(last)?));
+    tokio::task::spawn_blocking(range).await.ok().flatten()
+}
+
+fn usage(exchange: &Exchange) -> Usage {
+    exchange
+        .usage
+        .as_ref()
+        .map_or_else(Usage::default, |usage| Usage {
+            prompt: Some(usage.prompt_tokens),
+            completion: Some(usage.completion_tokens),
+            cached: usage.cached_tokens,
+        })
+}
+
+fn log(session: &Session, record: &ProbeRecord, findings: &[FindingReport]) {
+    for finding in findings {
+        let donor = finding.donor.as_ref();
+        tracing::error!(
+            finding.kind = finding.kind,
+            endpoint = session.endpoint.name,
+            round.id = record.round.get(),
+            probe.id = finding.probe,
+            tenant = finding.tenant,
+            donor.tenant = donor.and_then(|donor| donor.tenant.as_deref()),
+            donor.probe.id = donor.map(|donor| donor.probe),
+            donor.slots = donor.map(|donor| donor.slots.len()),
+            "finding"
+        );
+    }
+    tracing::info!(
+        endpoint = session.endpoint.name,
+        round.id = record.round.get(),
+        probe.id = record.probe.get(),
+        verdict = record.verdict,
+        reason = record.reason,
+        outcome = record.outcome,
+        tokens.prompt = record.usage.prompt,
+        response.bytes = record.response_bytes,
+        duration_ms = record.duration_ms,
+        "probe judged"
+    );
+}

@@ -1,0 +1,185 @@
+//! A session: one endpoint with its tenants' clients and what was learnt about it, kept from round
+//! to round.
+
+use super::{RoundOrder, RoundReport};
+use crate::calibration::Calibration;
+use crate::clock::Clock;
+use crate::config::{self, Scenario};
+use crate::endpoint::{ClientError, Target, TenantClient};
+use crate::ids::{EndpointId, RoundId};
+use crate::scenario::Order;
+use crate::store::{EndpointFacts, RegisteredEndpoint, Store, StoreError};
+use canary_gen::document::Summary;
+use canary_gen::{Form, Layout, Seed, TokenMeasure};
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// With so many documents of a form and layout, a length can be steered.
+const ENOUGH_OBSERVATIONS: u32 = 2;
+
+/// One endpoint, ready to be probed.
+pub struct Session {
+    /// What the configuration says of it.
+    pub endpoint: config::Endpoint,
+    /// What the store says of it.
+    pub(super) registered: RegisteredEndpoint,
+    pub(super) target: Target,
+    /// One client a tenant: own connections, own TLS sessions, so that a mix-up can never be ours.
+    pub(super) clients: Vec<TenantClient>,
+    learnt: Mutex<Learnt>,
+}
+
+struct Learnt {
+    /// By form and kind of layout: what stands around a canary costs tokens, too.
+    calibrations: HashMap<(Form, &'static str), Calibration>,
+    measured_limit: Option<u64>,
+}
+
+/// Why an endpoint could not be made ready.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionError {
+    /// The database failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A client could not be built.
+    #[error("make the HTTP client of endpoint `{endpoint}`")]
+    Client {
+        /// Which endpoint.
+        endpoint: String,
+        /// Why.
+        source: ClientError,
+    },
+}
+
+impl Session {
+    /// Makes an endpoint known to the store and builds its tenants' clients. Sends nothing yet.
+    ///
+    /// # Errors
+    /// When the database fails or a client cannot be built.
+    pub async fn open(
+        store: &Store,
+        endpoint: &config::Endpoint,
+        clock: &dyn Clock,
+    ) -> Result<Self, SessionError> {
+        let facts = EndpointFacts {
+            name: endpoint.name.clone(),
+            api: endpoint.api.as_str(),
+            base_url: endpoint.base_url.clone(),
+            model: endpoint.model.clone(),
+            context_tokens: endpoint.context_tokens,
+            tenants: endpoint
+                .tenants
+                .iter()
+                .map(|tenant| tenant.name.clone())
+                .collect(),
+        };
+        let registered = store.register_endpoint(&facts, clock.now()).await?;
+        let target = Target {
+            base_url: endpoint.base_url.clone(),
+            api: endpoint.api,
+            model: endpoint.model.clone(),
+            stream: endpoint.stream,
+            limits: endpoint.limits,
+        };
+        let clients = endpoint
+            .tenants
+            .iter()
+            .map(|tenant| TenantClient::new(tenant.credential.clone(), &target.limits))
+            .collect::<Result<_, _>>()
+            .map_err(|source| SessionError::Client {
+                endpoint: endpoint.name.clone(),
+                source,
+            })?;
+        Ok(Self {
+            endpoint: endpoint.clone(),
+            target,
+            clients,
+            learnt: Mutex::new(Learnt {
+                calibrations: HashMap::new(),
+                measured_limit: registered.measured_limit,
+            }),
+            registered,
+        })
+    }
+
+    /// Its id in the store.
+    #[must_use]
+    pub fn id(&self) -> EndpointId {
+        self.registered.id
+    }
+
+    /// What a scenario may look at.
+    pub(super) fn order(&self, scenario: &Scenario, seed: Seed) -> Order {
+        Order {
+            recipe: scenario.recipe.clone(),
+            seed,
+            tenants: self.endpoint.tenants.len(),
+            context_tokens: self.endpoint.context_tokens,
+            measured_limit: self.learnt().measured_limit,
+            form: scenario.form,
+            max_answer_tokens: scenario.max_answer_tokens,
+        }
+    }
+
+    /// Whether enough documents of this form and layout were measured to steer a length within 1 %.
+    pub(super) fn is_calibrated(&self, form: Form, layout: Layout) -> bool {
+        let learnt = self.learnt();
+        let calibration = learnt.calibrations.get(&(form, layout.as_str()));
+        calibration.map_or(0, Calibration::observations) >= ENOUGH_OBSERVATIONS
+    }
+
+    /// The measure to weave the next document with.
+    pub(super) fn measure(&self, form: Form, layout: Layout) -> TokenMeasure {
+        let learnt = self.learnt();
+        let calibration = learnt.calibrations.get(&(form, layout.as_str()));
+        calibration.map_or_else(|| TokenMeasure::assumed(form), Calibration::measure)
+    }
+
+    /// Learns from a reported prompt length; false when the report is absurd.
+    pub(super) fn observe(
+        &self,
+        form: Form,
+        layout: Layout,
+        document: &Summary,
+        prompt_tokens: u64,
+    ) -> bool {
+        let mut learnt = self.learnt();
+        let calibration = learnt.calibrations.entry((form, layout.as_str()));
+        calibration
+            .or_insert_with(|| Calibration::new(form))
+            .observe(document, prompt_tokens)
+    }
+
+    /// Learns the limit that a refusal named; true when it is news.
+    pub(super) fn learn_limit(&self, limit: u64) -> bool {
+        let mut learnt = self.learnt();
+        learnt.measured_limit.replace(limit) != Some(limit)
+    }
+
+    pub(super) fn empty_report(&self, round: RoundId, order: &RoundOrder<'_>) -> RoundReport {
+        RoundReport {
+            round: round.get(),
+            endpoint: self.endpoint.name.clone(),
+            scenario: order.scenario.name.clone(),
+            seed: order.seed,
+            verdict: "inconclusive",
+            reason: None,
+            probes: 0,
+            leaks: 0,
+            clean: 0,
+            rejected: 0,
+            inconclusive: 0,
+            sensitivity: None,
+            context_tokens: self.endpoint.context_tokens,
+            measured_limit_tokens: None,
+            duration_ms: 0,
+            recorded: false,
+            findings: Vec::new(),
+        }
+    }
+
+    fn learnt(&self) -> MutexGuard<'_, Learnt> {
+        // Nothing in here is ever left half written, so a panic elsewhere does no harm to it.
+        self.learnt.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

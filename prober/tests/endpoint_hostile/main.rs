@@ -1,0 +1,9 @@
+//! Endpoints that misbehave, over real sockets, served by hand so that they can do what no HTTP
+//! server would. Times are tiny limits of ours that are really waited for.
+#![allow(clippy::unwrap_used)]
+
+mod connecting;
+mod limits;
+mod sending;
+mod shapes;
+mod support;

@@ -1,0 +1,260 @@
+//! What integration tests share: a database of their own, simulated endpoints, configurations.
+#![allow(dead_code, clippy::unwrap_used, clippy::print_stderr)]
+
+use canary_gen::key_file;
+use prober::clock::SystemClock;
+use prober::config::{self, Config};
+use prober::round::{Executor, RoundOrder, RoundReport, Session};
+use prober::store::{Location, Store};
+use secrecy::{ExposeSecret, SecretString};
+use simulator::{FaultSetting, Simulator};
+use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
+use sqlx::{Connection, PgConnection};
+use std::fmt::Write as _;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+/// The tenants of every test endpoint, with their keys.
+pub const TENANTS: [(&str, &str); 3] = [
+    ("acme", "sk-acme-4f1c9d"),
+    ("globex", "sk-globex-77aa02"),
+    ("initech", "sk-initech-e0b3c5"),
+];
+
+/// A database of its own on the throw-away server of `scripts/test`.
+pub struct TestDatabase {
+    pub url: String,
+    /// For looking at the facts, beside the store under test.
+    pub pool: PgPool,
+}
+
+impl TestDatabase {
+    pub async fn new() -> Self {
+        let server = std::env::var("TEST_DATABASE_URL")
+            .expect("TEST_DATABASE_URL is not set: run the tests with `scripts/test`, which starts a server");
+        let name = format!("test_{:016x}", random());
+        let mut admin = PgConnection::connect(&server)
+            .await
+            .expect("connect to the test server");
+        let create = format!("create database {name}");
+        sqlx::query(sqlx::AssertSqlSafe(create))
+            .execute(&mut admin)
+            .await
+            .unwrap();
+        admin.close().await.unwrap();
+        let url = format!("{}/{name}", server.rsplit_once('/').unwrap().0);
+        let options: PgConnectOptions = url.parse().unwrap();
+        Self {
+            url,
+            pool: PgPoolOptions::new()
+                .max_connections(1)
+                .connect_lazy_with(options),
+        }
+    }
+
+    pub fn location(&self) -> Location {
+        Location::Server {
+            url: SecretString::from(self.url.clone()),
+            max_connections: pool_size(),
+        }
+    }
+
+    pub async fn count(&self, query: &'static str) -> i64 {
+        sqlx::query_scalar(query)
+            .fetch_one(&self.pool)
+            .await
+            .unwrap()
+    }
+
+    /// Every value of every table as text: what somebody with a dump of the database can read.
+    pub async fn dump(&self) -> String {
+        let mut text = String::new();
+        for table in [
+            "endpoints",
+            "tenants",
+            "key_ids",
+            "rounds",
+            "probes",
+            "sightings",
+            "findings",
+        ] {
+            let rows: Vec<String> = sqlx::query_scalar(sqlx::AssertSqlSafe(format!(
+                "select t::text from {table} t"
+            )))
+            .fetch_all(&self.pool)
+            .await
+            .unwrap();
+            text.push_str(&rows.join("\n"));
+        }
+        text
+    }
+}
+
+/// The pool size the suite is run with: `scripts/test` runs it on eight connections and on one.
+pub fn pool_size() -> u32 {
+    std::env::var("TEST_POOL").map_or(8, |size| size.parse().unwrap())
+}
+
+pub fn random() -> u64 {
+    use ring::rand::SecureRandom;
+    let mut bytes = [0; 8];
+    ring::rand::SystemRandom::new().fill(&mut bytes).unwrap();
+    u64::from_be_bytes(bytes)
+}
+
+/// A simulated endpoint on a free port; stops when dropped.
+pub struct Endpoint {
+    pub base_url: String,
+    stop: CancellationToken,
+}
+
+impl Drop for Endpoint {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
+/// A small engine of the incident's shape: the prefill group holds two thirds of the window.
+pub fn small_engine(faults: &[&str]) -> simulator::Config {
+    simulator::Config {
+        context_tokens: 16_384,
+        prefill_tokens: 10_624,
+        // Little more than the window: pages come back soon.
+        decode_tokens: Some(17_408),
+        keys: TENANTS
+            .map(|(name, key)| (name.to_owned(), key.to_owned()).into())
+            .to_vec(),
+        faults: faults
+            .iter()
+            .map(|fault| fault.parse::<FaultSetting>().unwrap())
+            .collect(),
+        ..simulator::Config::default()
+    }
+}
+
+pub async fn simulate(config: simulator::Config) -> Endpoint {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+    let base_url = format!("http://{}/v1", listener.local_addr().unwrap());
+    let stop = CancellationToken::new();
+    let simulator = Simulator::new(config).unwrap();
+    tokio::spawn(simulator.serve(listener, stop.clone()));
+    Endpoint { base_url, stop }
+}
+
+/// A folder with key ring, tenants' key files and a configuration.
+pub struct Workplace {
+    pub dir: tempfile::TempDir,
+}
+
+/// An endpoint's part of a test configuration.
+pub struct EndpointText<'a> {
+    pub name: &'a str,
+    pub base_url: &'a str,
+    pub context_tokens: u32,
+    /// More lines of its table.
+    pub more: &'a str,
+}
+
+impl Workplace {
+    pub fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        key_file::generate(&dir.path().join("canary.keys")).unwrap();
+        for (tenant, key) in TENANTS {
+            let path = dir.path().join(format!("{tenant}.key"));
+            fs::write(&path, key).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        }
+        Self { dir }
+    }
+
+    pub fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// Writes a configuration of one endpoint and some scenarios.
+    pub fn write(&self, endpoint: &EndpointText<'_>, scenarios: &str) -> PathBuf {
+        let EndpointText {
+            name,
+            base_url,
+            context_tokens,
+            more,
+        } = endpoint;
+        let mut text = format!(
+            "data_dir = \"state\"\nkey_ring_file = \"canary.keys\"\n\n[[endpoints]]\nname = \"{name}\"\n\
+             api = \"openai-chat\"\nbase_url = \"{base_url}\"\nmodel = \"simulated-1m\"\n\
+             context_tokens = {context_tokens}\n{more}\n"
+        );
+        for (tenant, _) in TENANTS {
+            writeln!(
+                text,
+                "[[endpoints.tenants]]\nname = \"{tenant}\"\nkey_file = \"{tenant}.key\""
+            )
+            .unwrap();
+        }
+        text.push_str(scenarios);
+        let path = self.path().join("prober.toml");
+        fs::write(&path, text).unwrap();
+        path
+    }
+
+    pub fn config(&self, endpoint: &EndpointText<'_>, scenarios: &str) -> Config {
+        config::load_with(&self.write(endpoint, scenarios), &|_| None)
+            .unwrap_or_else(|errors| panic!("{errors}"))
+    }
+}
+
+pub const OVERFLOW: &str =
+    "[[scenarios]]\nkind = \"overflow\"\nevery = \"1h\"\nladder = [0.5, 0.8, 0.95, 1.3]\n";
+pub const CROSSTALK: &str = "[[scenarios]]\nkind = \"crosstalk\"\nevery = \"1h\"\ntokens = 3000\nwaves = 3\nstride_tokens = 500\n";
+
+/// Runs one round of the first scenario at the first endpoint.
+pub async fn run_round(config: &Config, store: &Store, seed: u64) -> RoundReport {
+    let (executor, session) = ready(config, store).await;
+    run_with(config, &executor, &session, seed).await
+}
+
+pub async fn ready(config: &Config, store: &Store) -> (Executor, Session) {
+    let clock = Arc::new(SystemClock);
+    let executor = Executor {
+        store: store.clone(),
+        ring: key_file::load(&config.key_ring_file).unwrap(),
+        clock: clock.clone(),
+        patience: Duration::from_secs(5),
+        observer: Arc::new(|_| {}),
+        stop: CancellationToken::new(),
+    };
+    let session = Session::open(store, &config.endpoints[0], clock.as_ref())
+        .await
+        .unwrap();
+    (executor, session)
+}
+
+pub async fn run_with(
+    config: &Config,
+    executor: &Executor,
+    session: &Session,
+    seed: u64,
+) -> RoundReport {
+    let order = RoundOrder {
+        scenario: &config.scenarios[0],
+        seed,
+        due_at: None,
+    };
+    executor.run(session, &order).await.unwrap()
+}
+
+/// No secret of the tenants stands in a text.
+pub fn assert_no_secrets(text: &str) {
+    for (tenant, key) in TENANTS {
+        assert!(!text.contains(key), "the key of {tenant} was shown");
+    }
+}
+
+pub fn url_of(secret: &SecretString) -> &str {
+    secret.expose_secret()
+}
