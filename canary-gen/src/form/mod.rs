@@ -1,7 +1,7 @@
 //! Forms: ways to write a canary into text, each a bijection of the same 128 bits.
 //!
 //! `digits`, `words` and `names` (docs/canary-format.md) take their place here, one file each,
-//! with an arm in every `match` below; the scanner asks [`Form::shapes`] and needs no change.
+//! with an arm in every `match` below; the scanner asks `Form::shapes` and needs no change.
 
 mod code;
 mod uuid;

@@ -67,9 +67,6 @@ impl Api {
     /// Every wire format.
     pub const ALL: [Self; 1] = [Self::OpenAiChat];
 
-    /// Every wire format.
-    pub const ALL: [Self; 1] = [Self::OpenAiChat];
-
     /// The name in configuration, tables and output.
     #[must_use]
     pub fn as_str(self) -> &'static str {

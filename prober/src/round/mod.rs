@@ -5,12 +5,13 @@
 //! ```
 
 mod listener;
+mod preflight;
 mod probe;
 mod report;
 mod session;
 mod text;
 
-pub use probe::Preflight;
+pub use preflight::Preflight;
 pub use report::{DonorReport, FindingReport, RoundReport};
 pub use session::{Session, SessionError};
 pub(crate) use text::grouped;

@@ -1,6 +1,7 @@
 //! One probe on its way through the stations. Never retried.
 
 use super::listener::Listener;
+use super::preflight::{Check, Preflight};
 use super::report::{FindingReport, Receiver, finding};
 use super::{Event, Executor, Session};
 use crate::endpoint::{self, Exchange, Outcome, Prepared, Prompt};
@@ -11,10 +12,7 @@ use crate::store::{
     DonorRecord, FindingRecord, ProbeRecord, Relation, SentRecord, StoreError, Usage,
 };
 use canary_gen::document::Summary;
-use canary_gen::{
-    Document, DocumentSpec, KeyRing, ProbeNumber, Scanner, Sighting, Slot, TenantNumber,
-};
-use std::fmt;
+use canary_gen::{Document, DocumentSpec, ProbeNumber, Slot, TenantNumber};
 use std::sync::Arc;
 
 /// What a probe adds to its round.
@@ -31,34 +29,6 @@ pub(super) enum ProbeError {
     Void(Preflight),
     /// The weaver panicked; the panic is in the log.
     Weaver,
-}
-
-/// What the scan of an outgoing body must show: exactly the canaries that were woven in. Then a
-/// foreign canary in a response was not sent by us, and the scanner is known to see what we plant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Preflight {
-    /// Canaries woven into the document.
-    pub planted: u64,
-    /// Of those, how many the scanner found in the body.
-    pub own: u64,
-    /// Canaries of anybody else in the body.
-    pub foreign: u64,
-}
-
-impl Preflight {
-    fn is_good(&self) -> bool {
-        self.foreign == 0 && self.own == self.planted
-    }
-}
-
-impl fmt::Display for Preflight {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "the outgoing body held {} of {} planted canaries and {} foreign ones",
-            self.own, self.planted, self.foreign
-        )
-    }
 }
 
 struct DocumentPrompt(Document);
@@ -231,62 +201,6 @@ async fn weave(
         tracing::error!(error = %error, "weaving a document failed");
         ProbeError::Weaver
     })
-}
-
-/// Counts own and foreign canaries in an outgoing body.
-struct Check {
-    scanner: Scanner,
-    tally: Tally,
-}
-
-struct Tally {
-    tenant: TenantNumber,
-    probe: ProbeNumber,
-    own: u64,
-    foreign: u64,
-}
-
-impl Check {
-    fn new(ring: KeyRing, tenant: TenantNumber, probe: ProbeNumber) -> Self {
-        Self {
-            scanner: Scanner::new(ring),
-            tally: Tally {
-                tenant,
-                probe,
-                own: 0,
-                foreign: 0,
-            },
-        }
-    }
-
-    fn push(&mut self, bytes: &[u8]) {
-        let mut found = Vec::new();
-        self.scanner.push(bytes, &mut found);
-        self.tally.count(&found);
-    }
-
-    fn finish(self, planted: u64) -> Preflight {
-        let Self { scanner, mut tally } = self;
-        let mut found = Vec::new();
-        scanner.finish(&mut found);
-        tally.count(&found);
-        Preflight {
-            planted,
-            own: tally.own,
-            foreign: tally.foreign,
-        }
-    }
-}
-
-impl Tally {
-    fn count(&mut self, found: &[Sighting]) {
-        for sighting in found {
-            let identity = sighting.identity;
-            let own = identity.tenant == self.tenant && identity.probe == self.probe;
-            self.own += u64::from(own);
-            self.foreign += u64::from(!own);
-        }
-    }
 }
 
 /// Learns token costs and limits from what the endpoint reported.

@@ -55,9 +55,11 @@ fn documents(layout: Layout, context_tokens: u64) -> Vec<(u64, Layout)> {
     let long = (context_tokens / LONG_SHARE).clamp(SHORT_TOKENS, LONG_TOKENS);
     let sparse = |stride_tokens| Layout::Sparse { stride_tokens };
     match layout {
+        // How many tokens a canary takes varies: few canaries in the short ones, which tell the overhead,
+        // and two of these.
         Layout::Sparse { .. } => vec![
-            (SHORT_TOKENS, sparse(SMALLEST_STRIDE)),
-            // All prose but one canary.
+            (SHORT_TOKENS, sparse(SHORT_TOKENS as u32)),
+            (SHORT_TOKENS, sparse(SHORT_TOKENS as u32)),
             (long, sparse(u32::try_from(long).unwrap_or(u32::MAX))),
             (long / 2, sparse(SMALLEST_STRIDE)),
         ],

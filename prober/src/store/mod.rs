@@ -6,12 +6,14 @@
 #[cfg(feature = "embedded-postgres")]
 mod embedded;
 mod endpoints;
+mod findings;
 mod probes;
 mod report;
 mod rounds;
 
 pub use endpoints::{EndpointFacts, RegisteredEndpoint, RegisteredTenant};
-pub use probes::{DonorRecord, FindingRecord, NewProbe, ProbeRecord, Relation, SentRecord, Usage};
+pub use findings::{DonorRecord, FindingRecord, Relation};
+pub use probes::{NewProbe, ProbeRecord, SentRecord, Usage};
 pub use report::Counts;
 pub use rounds::{NewRound, RoundEnd, SkippedRound};
 

@@ -14,27 +14,28 @@ use std::fmt::Write as _;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 /// The tenants of every test endpoint, with their keys.
-pub const TENANTS: [(&str, &str); 3] = [
+pub(crate) const TENANTS: [(&str, &str); 3] = [
     ("acme", "sk-acme-4f1c9d"),
     ("globex", "sk-globex-77aa02"),
     ("initech", "sk-initech-e0b3c5"),
 ];
 
 /// A database of its own on the throw-away server of `scripts/test`.
-pub struct TestDatabase {
-    pub url: String,
+pub(crate) struct TestDatabase {
+    pub(crate) url: String,
     /// For looking at the facts, beside the store under test.
-    pub pool: PgPool,
+    pub(crate) pool: PgPool,
 }
 
 impl TestDatabase {
-    pub async fn new() -> Self {
+    pub(crate) async fn new() -> Self {
         let server = std::env::var("TEST_DATABASE_URL")
             .expect("TEST_DATABASE_URL is not set: run the tests with `scripts/test`, which starts a server");
         let name = format!("test_{:016x}", random());
@@ -57,14 +58,14 @@ impl TestDatabase {
         }
     }
 
-    pub fn location(&self) -> Location {
+    pub(crate) fn location(&self) -> Location {
         Location::Server {
             url: SecretString::from(self.url.clone()),
             max_connections: pool_size(),
         }
     }
 
-    pub async fn count(&self, query: &'static str) -> i64 {
+    pub(crate) async fn count(&self, query: &'static str) -> i64 {
         sqlx::query_scalar(query)
             .fetch_one(&self.pool)
             .await
@@ -72,7 +73,7 @@ impl TestDatabase {
     }
 
     /// Every value of every table as text: what somebody with a dump of the database can read.
-    pub async fn dump(&self) -> String {
+    pub(crate) async fn dump(&self) -> String {
         let mut text = String::new();
         for table in [
             "endpoints",
@@ -96,11 +97,11 @@ impl TestDatabase {
 }
 
 /// The pool size the suite is run with: `scripts/test` runs it on eight connections and on one.
-pub fn pool_size() -> u32 {
+pub(crate) fn pool_size() -> u32 {
     std::env::var("TEST_POOL").map_or(8, |size| size.parse().unwrap())
 }
 
-pub fn random() -> u64 {
+pub(crate) fn random() -> u64 {
     use ring::rand::SecureRandom;
     let mut bytes = [0; 8];
     ring::rand::SystemRandom::new().fill(&mut bytes).unwrap();
@@ -108,8 +109,8 @@ pub fn random() -> u64 {
 }
 
 /// A simulated endpoint on a free port; stops when dropped.
-pub struct Endpoint {
-    pub base_url: String,
+pub(crate) struct Endpoint {
+    pub(crate) base_url: String,
     stop: CancellationToken,
 }
 
@@ -120,7 +121,7 @@ impl Drop for Endpoint {
 }
 
 /// A small engine of the incident's shape: the prefill group holds two thirds of the window.
-pub fn small_engine(faults: &[&str]) -> simulator::Config {
+pub(crate) fn small_engine(faults: &[&str]) -> simulator::Config {
     simulator::Config {
         context_tokens: 16_384,
         prefill_tokens: 10_624,
@@ -137,7 +138,7 @@ pub fn small_engine(faults: &[&str]) -> simulator::Config {
     }
 }
 
-pub async fn simulate(config: simulator::Config) -> Endpoint {
+pub(crate) async fn simulate(config: simulator::Config) -> Endpoint {
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
     let base_url = format!("http://{}/v1", listener.local_addr().unwrap());
     let stop = CancellationToken::new();
@@ -147,21 +148,21 @@ pub async fn simulate(config: simulator::Config) -> Endpoint {
 }
 
 /// A folder with key ring, tenants' key files and a configuration.
-pub struct Workplace {
-    pub dir: tempfile::TempDir,
+pub(crate) struct Workplace {
+    pub(crate) dir: tempfile::TempDir,
 }
 
 /// An endpoint's part of a test configuration.
-pub struct EndpointText<'a> {
-    pub name: &'a str,
-    pub base_url: &'a str,
-    pub context_tokens: u32,
+pub(crate) struct EndpointText<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) base_url: &'a str,
+    pub(crate) context_tokens: u32,
     /// More lines of its table.
-    pub more: &'a str,
+    pub(crate) more: &'a str,
 }
 
 impl Workplace {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         key_file::generate(&dir.path().join("canary.keys")).unwrap();
         for (tenant, key) in TENANTS {
@@ -172,12 +173,12 @@ impl Workplace {
         Self { dir }
     }
 
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.dir.path()
     }
 
     /// Writes a configuration of one endpoint and some scenarios.
-    pub fn write(&self, endpoint: &EndpointText<'_>, scenarios: &str) -> PathBuf {
+    pub(crate) fn write(&self, endpoint: &EndpointText<'_>, scenarios: &str) -> PathBuf {
         let EndpointText {
             name,
             base_url,
@@ -202,23 +203,23 @@ impl Workplace {
         path
     }
 
-    pub fn config(&self, endpoint: &EndpointText<'_>, scenarios: &str) -> Config {
+    pub(crate) fn config(&self, endpoint: &EndpointText<'_>, scenarios: &str) -> Config {
         config::load_with(&self.write(endpoint, scenarios), &|_| None)
             .unwrap_or_else(|errors| panic!("{errors}"))
     }
 }
 
-pub const OVERFLOW: &str =
+pub(crate) const OVERFLOW: &str =
     "[[scenarios]]\nkind = \"overflow\"\nevery = \"1h\"\nladder = [0.5, 0.8, 0.95, 1.3]\n";
-pub const CROSSTALK: &str = "[[scenarios]]\nkind = \"crosstalk\"\nevery = \"1h\"\ntokens = 3000\nwaves = 3\nstride_tokens = 500\n";
+pub(crate) const CROSSTALK: &str = "[[scenarios]]\nkind = \"crosstalk\"\nevery = \"1h\"\ntokens = 3000\nwaves = 3\nstride_tokens = 500\n";
 
 /// Runs one round of the first scenario at the first endpoint.
-pub async fn run_round(config: &Config, store: &Store, seed: u64) -> RoundReport {
+pub(crate) async fn run_round(config: &Config, store: &Store, seed: u64) -> RoundReport {
     let (executor, session) = ready(config, store).await;
     run_with(config, &executor, &session, seed).await
 }
 
-pub async fn ready(config: &Config, store: &Store) -> (Executor, Session) {
+pub(crate) async fn ready(config: &Config, store: &Store) -> (Executor, Session) {
     let clock = Arc::new(SystemClock);
     let executor = Executor {
         store: store.clone(),
@@ -234,7 +235,7 @@ pub async fn ready(config: &Config, store: &Store) -> (Executor, Session) {
     (executor, session)
 }
 
-pub async fn run_with(
+pub(crate) async fn run_with(
     config: &Config,
     executor: &Executor,
     session: &Session,
@@ -249,12 +250,33 @@ pub async fn run_with(
 }
 
 /// No secret of the tenants stands in a text.
-pub fn assert_no_secrets(text: &str) {
+pub(crate) fn assert_no_secrets(text: &str) {
     for (tenant, key) in TENANTS {
         assert!(!text.contains(key), "the key of {tenant} was shown");
     }
 }
 
-pub fn url_of(secret: &SecretString) -> &str {
+pub(crate) fn url_of(secret: &SecretString) -> &str {
     secret.expose_secret()
+}
+
+/// The `prober` command, without the database and log level of whoever runs the tests.
+pub(crate) fn prober(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_prober"));
+    command
+        .args(args)
+        .env_remove("DATABASE_URL")
+        .env_remove("RUST_LOG")
+        .stdin(Stdio::null());
+    command
+}
+
+/// A test endpoint with short waits.
+pub(crate) fn rehearsal(base_url: &str) -> EndpointText<'_> {
+    EndpointText {
+        name: "rehearsal",
+        base_url,
+        context_tokens: 16_384,
+        more: "[endpoints.limits]\nconnect_timeout = \"1s\"\nfirst_byte_timeout = \"2s\"\nidle_timeout = \"1s\"\ntotal_timeout = \"5s\"",
+    }
 }
