@@ -44,6 +44,7 @@ create table rounds (
     id          bigint generated always as identity primary key,
     endpoint_id bigint not null references endpoints (id),
     scenario    text not null,
+    name        text not null,
     seed        bigint,
     key_id      text references key_ids (id),
     state       text not null,
@@ -65,6 +66,8 @@ create table rounds (
     constraint rounds_recall_counts check (recalled between 0 and asked)
 );
 comment on table rounds is 'One execution of a scenario against an endpoint';
+comment on column rounds.scenario is 'The kind of scenario: overflow, crosstalk';
+comment on column rounds.name is 'The scenario''s name in the configuration; the kind unless another was given';
 comment on column rounds.seed is 'Reproduces the schedule; null for a skipped round';
 comment on column rounds.due_at is 'The place on the time grid; null for a round started by hand';
 comment on column rounds.reason is 'Why a round is inconclusive or was skipped';

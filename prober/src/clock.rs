@@ -14,6 +14,7 @@ pub trait Clock: Send + Sync {
 pub struct SystemClock;
 
 impl Clock for SystemClock {
+    #[allow(clippy::disallowed_methods, reason = "its one home")]
     fn now(&self) -> OffsetDateTime {
         OffsetDateTime::now_utc()
     }

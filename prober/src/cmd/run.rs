@@ -171,6 +171,7 @@ impl Watch {
         let row = SkippedRound {
             endpoint: shared.0.id(),
             scenario: scenario.recipe.as_str(),
+            name: scenario.name.clone(),
             due_at: skipped.first.at,
             skipped_at: self.executor.clock.now(),
             reason: format!("{} ({} in a row)", skipped.reason, skipped.count()),

@@ -176,6 +176,7 @@ impl Executor {
         let round = NewRound {
             endpoint: session.registered.id,
             scenario: order.scenario.recipe.as_str(),
+            name: order.scenario.name.clone(),
             seed: order.seed,
             key,
             due_at: order.due_at,
@@ -275,8 +276,16 @@ impl Running<'_> {
             let probes = step.iter().zip(these).map(|(planned, &number)| {
                 probe::run(self.executor, self.session, self.id, planned, number)
             });
+            // The others of the step are judged and recorded even if one could not be.
+            let mut failure = None;
             for judged in join_all(probes).await {
-                self.take(judged.map_err(CutShort::from)?);
+                match judged {
+                    Ok(judged) => self.take(judged),
+                    Err(error) => failure = failure.or(Some(CutShort::from(error))),
+                }
+            }
+            if let Some(failure) = failure {
+                return Err(failure);
             }
         }
         Ok(())

@@ -93,7 +93,8 @@ impl Store {
                  added as (
                      insert into tenants (endpoint_id, name, first_seen_at)
                      select $1, $2, $3 where not exists (select from known)
-                     on conflict (endpoint_id, name) do nothing
+                     -- Another prober was faster.
+                     on conflict (endpoint_id, name) do update set name = excluded.name
                      returning id, number
                  )
                  select id, number from known union all select id, number from added",

@@ -11,8 +11,10 @@ use time::OffsetDateTime;
 pub struct NewRound {
     /// Against which endpoint.
     pub endpoint: EndpointId,
-    /// Which scenario.
+    /// Which kind of scenario.
     pub scenario: &'static str,
+    /// Its name in the configuration.
+    pub name: String,
     /// Reproduces its schedule.
     pub seed: u64,
     /// The key its canaries are minted with.
@@ -41,8 +43,10 @@ pub struct RoundEnd {
 pub struct SkippedRound {
     /// Against which endpoint.
     pub endpoint: EndpointId,
-    /// Which scenario.
+    /// Which kind of scenario.
     pub scenario: &'static str,
+    /// Its name in the configuration.
+    pub name: String,
     /// When it was due.
     pub due_at: OffsetDateTime,
     /// When it was skipped.
@@ -59,11 +63,12 @@ impl Store {
     pub async fn begin_round(&self, round: &NewRound) -> Result<RoundId, StoreError> {
         sqlx::query_scalar(
             "/* begin_round */
-             insert into rounds (endpoint_id, scenario, seed, key_id, state, due_at, started_at)
-             values ($1, $2, $3, $4, 'running', $5, $6) returning id",
+             insert into rounds (endpoint_id, scenario, name, seed, key_id, state, due_at, started_at)
+             values ($1, $2, $3, $4, $5, 'running', $6, $7) returning id",
         )
         .bind(round.endpoint.0)
         .bind(round.scenario)
+        .bind(&round.name)
         .bind(bigint(round.seed))
         .bind(round.key.to_string())
         .bind(round.due_at)
@@ -113,11 +118,12 @@ impl Store {
     pub async fn skip_round(&self, skipped: &SkippedRound) -> Result<(), StoreError> {
         sqlx::query(
             "/* skip_round */
-             insert into rounds (endpoint_id, scenario, state, due_at, started_at, reason)
-             values ($1, $2, 'skipped', $3, $4, $5)",
+             insert into rounds (endpoint_id, scenario, name, state, due_at, started_at, reason)
+             values ($1, $2, $3, 'skipped', $4, $5, $6)",
         )
         .bind(skipped.endpoint.0)
         .bind(skipped.scenario)
+        .bind(&skipped.name)
         .bind(skipped.due_at)
         .bind(skipped.skipped_at)
         .bind(&skipped.reason)
