@@ -229,3 +229,62 @@ async fn the_embedded_postgres_holds_the_same_facts_and_keeps_them_over_a_restar
     assert!(again.recorded);
     store.close().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_database_that_drops_its_connections_again_and_again_loses_and_doubles_nothing() {
+    let database = TestDatabase::new().await;
+    let engine = simulate(small_engine(&["stale-pages"])).await;
+    let workplace = Workplace::new();
+    let config = workplace.config(&endpoint(&engine.base_url), OVERFLOW);
+    let store = Store::open(&database.location()).await.unwrap();
+    let (executor, session) = ready(&config, &store).await;
+
+    let round = run_with(&config, &executor, &session, 1);
+    let killer = async {
+        let mut judged = 0;
+        loop {
+            let now = database
+                .count("select count(*) from probes where verdict is not null")
+                .await;
+            if now > judged {
+                judged = now;
+                database
+                    .count(
+                        "select count(pg_terminate_backend(pid)) from pg_stat_activity
+                         where datname = current_database() and pid <> pg_backend_pid()",
+                    )
+                    .await;
+            }
+        }
+    };
+    let report = tokio::select! {
+        report = round => report,
+        () = killer => unreachable!("it goes on for ever"),
+    };
+    assert_eq!(report.verdict, "leak", "{report}");
+    assert!(report.recorded);
+    let leaks = report
+        .findings
+        .iter()
+        .filter(|finding| finding.kind == "leak")
+        .count();
+    assert_eq!(
+        database
+            .count("select count(*) from findings where kind = 'leak'")
+            .await,
+        leaks as i64
+    );
+    assert_eq!(
+        database
+            .count("select count(*) from probes where verdict is null")
+            .await,
+        0
+    );
+    assert_eq!(
+        database
+            .count("select count(*) from rounds where state = 'finished'")
+            .await,
+        1
+    );
+    store.close().await;
+}

@@ -68,7 +68,20 @@ fn text(object: &Value) -> &str {
     object["choices"][0]["message"]["content"].as_str().unwrap()
 }
 
-/// Until every page is free again.
+/// Waits for something that comes about soon, if it ever does.
+async fn until(what: &str, condition: impl Fn() -> bool) {
+    let waiting = async {
+        while !condition() {
+            tokio::task::yield_now().await;
+        }
+    };
+    let limit = std::time::Duration::from_secs(30);
+    assert!(
+        tokio::time::timeout(limit, waiting).await.is_ok(),
+        "{what} never came"
+    );
+}
+
 async fn all_pages_free(endpoint: &Endpoint) {
     let used = || {
         let (prefill, decode) = (
@@ -77,9 +90,7 @@ async fn all_pages_free(endpoint: &Endpoint) {
         );
         prefill.1 - prefill.0 + decode.1 - decode.0
     };
-    while used() > 0 {
-        tokio::task::yield_now().await;
-    }
+    until("the last page", || used() == 0).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -217,10 +228,8 @@ async fn a_client_that_goes_away_during_prefill_gives_its_pages_back() {
     let body = body(&"a ".repeat(2_000), false);
     let path = "/v1/chat/completions";
     let connection = open(endpoint.address, "POST", path, Some("sk-A"), &body).await;
-    let (_, all) = endpoint.gauges.prefill_pages();
-    while endpoint.gauges.prefill_pages().0 == all {
-        tokio::task::yield_now().await;
-    }
+    let pages = || endpoint.gauges.prefill_pages();
+    until("prefill", || pages().0 < pages().1).await;
     drop(connection);
     all_pages_free(&endpoint).await;
 }
