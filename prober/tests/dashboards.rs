@@ -4,7 +4,6 @@
 
 mod support;
 
-use prober::store::Store;
 use serde_json::Value;
 use sqlx::postgres::PgRow;
 use sqlx::{Column, Row};
@@ -47,18 +46,14 @@ fn expand(sql: &str) -> String {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_panel_s_query_runs_and_those_about_a_leak_show_it() {
-    let database = TestDatabase::new().await;
-    let engine = simulate(small_engine(&["stale-pages"])).await;
-    let workplace = Workplace::new();
-    let endpoint = EndpointText {
-        name: "rehearsal",
-        base_url: &engine.base_url,
-        context_tokens: 16_384,
-        more: "",
-    };
-    let config = workplace.config(&endpoint, OVERFLOW);
-    let store = Store::open(&database.location()).await.unwrap();
-    let report = run_round(&config, &store, 1).await;
+    let rehearsal = Rehearsal::new(&["stale-pages"], OVERFLOW).await;
+    let Rehearsal {
+        database,
+        config,
+        store,
+        ..
+    } = &rehearsal;
+    let report = run_round(config, store, 1).await;
     assert_eq!(report.verdict, "leak");
     for (_, text) in DASHBOARDS {
         let dashboard: Value = serde_json::from_str(text).unwrap();
@@ -82,7 +77,7 @@ async fn every_panel_s_query_runs_and_those_about_a_leak_show_it() {
             }
         }
     }
-    store.close().await;
+    store.clone().close().await;
 }
 
 #[test]

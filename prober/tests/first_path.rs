@@ -19,12 +19,14 @@ fn endpoint(base_url: &str) -> EndpointText<'_> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_founding_incident_is_proven_and_recorded_with_donor_slots_and_place() {
-    let database = TestDatabase::new().await;
-    let engine = simulate(small_engine(&["stale-pages"])).await;
-    let workplace = Workplace::new();
-    let config = workplace.config(&endpoint(&engine.base_url), OVERFLOW);
-    let store = Store::open(&database.location()).await.unwrap();
-    let report = run_round(&config, &store, 1).await;
+    let rehearsal = Rehearsal::new(&["stale-pages"], OVERFLOW).await;
+    let Rehearsal {
+        database,
+        config,
+        store,
+        ..
+    } = &rehearsal;
+    let report = run_round(config, store, 1).await;
 
     assert_eq!(report.verdict, "leak", "{report}");
     assert!(report.leaks >= 1 && report.recorded);
@@ -59,17 +61,19 @@ async fn the_founding_incident_is_proven_and_recorded_with_donor_slots_and_place
         )
         .await;
     assert_eq!(unproven, 0, "each leak rests on recorded sightings");
-    store.close().await;
+    store.clone().close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_same_engine_without_the_fault_is_clean_with_proof_and_names_its_limit() {
-    let database = TestDatabase::new().await;
-    let engine = simulate(small_engine(&[])).await;
-    let workplace = Workplace::new();
-    let config = workplace.config(&endpoint(&engine.base_url), OVERFLOW);
-    let store = Store::open(&database.location()).await.unwrap();
-    let report = run_round(&config, &store, 1).await;
+    let rehearsal = Rehearsal::new(&[], OVERFLOW).await;
+    let Rehearsal {
+        database,
+        config,
+        store,
+        ..
+    } = &rehearsal;
+    let report = run_round(config, store, 1).await;
 
     assert_eq!((report.verdict, report.leaks), ("clean", 0), "{report}");
     assert_eq!(report.sensitivity, Some(1.0));
@@ -96,42 +100,41 @@ async fn the_same_engine_without_the_fault_is_clean_with_proof_and_names_its_lim
     assert_eq!(database.count("select count(*) from findings").await, 0);
 
     // The next round knows the limit and tries it from both sides.
-    let (executor, session) = ready(&config, &store).await;
-    let report = run_with(&config, &executor, &session, 2).await;
+    let (executor, session) = ready(config, store).await;
+    let report = run_with(config, &executor, &session, 2).await;
     assert_eq!(report.verdict, "clean", "{report}");
     let around = database
         .count("select count(*) from probes where role = 'victim' and tokens_wanted between 10400 and 10900 and round_id = 2")
         .await;
     assert_eq!(around, 2);
-    store.close().await;
+    store.clone().close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn tenants_at_once_on_a_healthy_engine_are_clean_and_all_recall() {
-    let database = TestDatabase::new().await;
-    let engine = simulate(small_engine(&[])).await;
-    let workplace = Workplace::new();
-    let config = workplace.config(&endpoint(&engine.base_url), CROSSTALK);
-    let store = Store::open(&database.location()).await.unwrap();
-    let report = run_round(&config, &store, 1).await;
+    let rehearsal = Rehearsal::new(&[], CROSSTALK).await;
+    let Rehearsal { config, store, .. } = &rehearsal;
+    let report = run_round(config, store, 1).await;
     assert_eq!(
         (report.verdict, report.probes, report.sensitivity),
         ("clean", 9, Some(1.0)),
         "{report}"
     );
-    store.close().await;
+    store.clone().close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_same_seed_gives_the_same_schedule_and_documents_of_the_same_length() {
-    let database = TestDatabase::new().await;
-    let engine = simulate(small_engine(&[])).await;
-    let workplace = Workplace::new();
-    let config = workplace.config(&endpoint(&engine.base_url), CROSSTALK);
-    let store = Store::open(&database.location()).await.unwrap();
-    let (executor, session) = ready(&config, &store).await;
-    run_with(&config, &executor, &session, 5).await;
-    run_with(&config, &executor, &session, 5).await;
+    let rehearsal = Rehearsal::new(&[], CROSSTALK).await;
+    let Rehearsal {
+        database,
+        config,
+        store,
+        ..
+    } = &rehearsal;
+    let (executor, session) = ready(config, store).await;
+    run_with(config, &executor, &session, 5).await;
+    run_with(config, &executor, &session, 5).await;
     let different = database
         .count(
             "with main as (select *, row_number() over (partition by round_id order by id) as place
@@ -142,7 +145,7 @@ async fn the_same_seed_gives_the_same_schedule_and_documents_of_the_same_length(
         )
         .await;
     assert_eq!(different, 0);
-    store.close().await;
+    store.clone().close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -183,12 +186,14 @@ async fn a_document_has_the_wanted_length_within_one_percent_or_six_tokens_at_an
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn neither_keys_nor_canaries_nor_text_are_in_the_database() {
-    let database = TestDatabase::new().await;
-    let engine = simulate(small_engine(&["stale-pages"])).await;
-    let workplace = Workplace::new();
-    let config = workplace.config(&endpoint(&engine.base_url), OVERFLOW);
-    let store = Store::open(&database.location()).await.unwrap();
-    run_round(&config, &store, 1).await;
+    let rehearsal = Rehearsal::new(&["stale-pages"], OVERFLOW).await;
+    let Rehearsal {
+        database,
+        config,
+        store,
+        ..
+    } = &rehearsal;
+    run_round(config, store, 1).await;
     let dump = database.dump().await;
     assert_no_secrets(&dump);
     for phrase in ["access code", "Section", "memorandum"] {
@@ -203,7 +208,7 @@ async fn neither_keys_nor_canaries_nor_text_are_in_the_database() {
         vec![],
         "canaries in writing"
     );
-    store.close().await;
+    store.clone().close().await;
 }
 
 #[cfg(feature = "embedded-postgres")]
@@ -232,14 +237,16 @@ async fn the_embedded_postgres_holds_the_same_facts_and_keeps_them_over_a_restar
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_database_that_drops_its_connections_again_and_again_loses_and_doubles_nothing() {
-    let database = TestDatabase::new().await;
-    let engine = simulate(small_engine(&["stale-pages"])).await;
-    let workplace = Workplace::new();
-    let config = workplace.config(&endpoint(&engine.base_url), OVERFLOW);
-    let store = Store::open(&database.location()).await.unwrap();
-    let (executor, session) = ready(&config, &store).await;
+    let rehearsal = Rehearsal::new(&["stale-pages"], OVERFLOW).await;
+    let Rehearsal {
+        database,
+        config,
+        store,
+        ..
+    } = &rehearsal;
+    let (executor, session) = ready(config, store).await;
 
-    let round = run_with(&config, &executor, &session, 1);
+    let round = run_with(config, &executor, &session, 1);
     let killer = async {
         let mut judged = 0;
         loop {
@@ -286,5 +293,5 @@ async fn a_database_that_drops_its_connections_again_and_again_loses_and_doubles
             .await,
         1
     );
-    store.close().await;
+    store.clone().close().await;
 }

@@ -1,7 +1,7 @@
 //! `code`: the 128 bits as a 26-character Crockford base32 number (its two top bits are zero),
 //! most significant character first, grouped 5-5-5-5-6.
 
-use super::{Shape, grouped};
+use super::{Shape, grouped, without_dashes};
 use crate::canary::Canary;
 
 const ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
@@ -37,10 +37,7 @@ pub(super) fn symbols(canary: &Canary) -> [u8; 26] {
 }
 
 fn read_grouped(bytes: &[u8]) -> Option<Canary> {
-    if DASHES.iter().any(|&at| bytes[at] != b'-') {
-        return None;
-    }
-    read_symbols(bytes.iter().filter(|&&byte| byte != b'-'))
+    read_symbols(without_dashes(bytes, &DASHES)?)
 }
 
 fn read_plain(bytes: &[u8]) -> Option<Canary> {

@@ -129,6 +129,15 @@ fn grouped(symbols: &[u8], groups: &[usize]) -> String {
     text
 }
 
+/// The symbols of a grouped writing; `None` if one of its dashes is missing.
+fn without_dashes<'a>(
+    bytes: &'a [u8],
+    dashes: &[usize],
+) -> Option<impl Iterator<Item = &'a u8> + use<'a>> {
+    let grouped = dashes.iter().all(|&at| bytes[at] == b'-');
+    grouped.then(|| bytes.iter().filter(|&&byte| byte != b'-'))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

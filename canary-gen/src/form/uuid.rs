@@ -1,7 +1,7 @@
 //! `uuid`: the 16 bytes in hexadecimal, grouped 8-4-4-4-12. Only the layout of a UUID: its version
 //! and variant bits are not set, all 128 bits are the canary's.
 
-use super::{Shape, grouped};
+use super::{Shape, grouped, without_dashes};
 use crate::canary::Canary;
 
 const DIGITS: &[u8; 16] = b"0123456789abcdef";
@@ -33,10 +33,7 @@ pub(super) fn symbols(canary: &Canary) -> [u8; 32] {
 }
 
 fn read_grouped(bytes: &[u8]) -> Option<Canary> {
-    if DASHES.iter().any(|&at| bytes[at] != b'-') {
-        return None;
-    }
-    read_symbols(bytes.iter().filter(|&&byte| byte != b'-'))
+    read_symbols(without_dashes(bytes, &DASHES)?)
 }
 
 fn read_plain(bytes: &[u8]) -> Option<Canary> {

@@ -1,8 +1,7 @@
 //! `prober check`
 
-use super::{CommandError, ConfigArg, exit, print};
+use super::{CommandError, ConfigArg, Format, exit, print};
 use canary_gen::key_file;
-use clap::ValueEnum;
 use std::process::ExitCode;
 
 /// What to check.
@@ -13,12 +12,6 @@ pub struct Args {
     /// Sentences for people, or one JSON object.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Format {
-    Text,
-    Json,
 }
 
 /// Reports every mistake of a configuration, the key ring's too.

@@ -100,6 +100,15 @@ fn location(config: &Config) -> Location {
     }
 }
 
+/// How a result is written.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub enum Format {
+    /// Sentences for people.
+    Text,
+    /// One JSON object.
+    Json,
+}
+
 /// Which configuration file.
 #[derive(Debug, clap::Args)]
 pub struct ConfigArg {

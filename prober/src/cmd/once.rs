@@ -1,12 +1,11 @@
 //! `prober once`
 
-use super::{CommandError, ConfigArg, exit, location, print, progress, say, signals};
+use super::{CommandError, ConfigArg, Format, exit, location, print, progress, say, signals};
 use crate::clock::SystemClock;
 use crate::config::{Config, Endpoint, Scenario};
 use crate::round::{Executor, RoundError, RoundOrder, RoundReport, Session};
 use crate::store::Store;
 use canary_gen::key_file;
-use clap::ValueEnum;
 use ring::rand::SecureRandom as _;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -34,12 +33,6 @@ pub struct Args {
     /// Sentences for people, or one JSON object (docs/once.md).
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Format {
-    Text,
-    Json,
 }
 
 /// Runs one round and prints its result.

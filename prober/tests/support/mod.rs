@@ -213,6 +213,36 @@ pub(crate) const OVERFLOW: &str =
     "[[scenarios]]\nkind = \"overflow\"\nevery = \"1h\"\nladder = [0.5, 0.8, 0.95, 1.3]\n";
 pub(crate) const CROSSTALK: &str = "[[scenarios]]\nkind = \"crosstalk\"\nevery = \"1h\"\ntokens = 3000\nwaves = 3\nstride_tokens = 500\n";
 
+/// Everything a round against a small simulated engine needs.
+pub(crate) struct Rehearsal {
+    pub(crate) database: TestDatabase,
+    pub(crate) config: Config,
+    pub(crate) store: Store,
+    _engine: Endpoint,
+    _workplace: Workplace,
+}
+
+impl Rehearsal {
+    pub(crate) async fn new(faults: &[&str], scenarios: &str) -> Self {
+        let database = TestDatabase::new().await;
+        let engine = simulate(small_engine(faults)).await;
+        let workplace = Workplace::new();
+        let endpoint = EndpointText {
+            name: "rehearsal",
+            base_url: &engine.base_url,
+            context_tokens: small_engine(&[]).context_tokens,
+            more: "",
+        };
+        Self {
+            config: workplace.config(&endpoint, scenarios),
+            store: Store::open(&database.location()).await.unwrap(),
+            database,
+            _engine: engine,
+            _workplace: workplace,
+        }
+    }
+}
+
 /// Runs one round of the first scenario at the first endpoint.
 pub(crate) async fn run_round(config: &Config, store: &Store, seed: u64) -> RoundReport {
     let (executor, session) = ready(config, store).await;
