@@ -57,6 +57,8 @@ create table rounds (
     leaks       integer not null default 0,
     asked       integer not null default 0,
     recalled    integer not null default 0,
+    -- The same act repeated after a lost acknowledgement changes nothing.
+    constraint rounds_once unique (endpoint_id, name, started_at),
     constraint rounds_state_known check (state in ('running', 'finished', 'skipped')),
     constraint rounds_verdict_known check (verdict in ('leak', 'finding', 'clean', 'inconclusive')),
     constraint rounds_finished_complete

@@ -95,7 +95,8 @@ pub struct ProbeRecord {
 }
 
 impl Store {
-    /// Records the probes of a round before any of them is sent, and numbers them.
+    /// Records the probes of a round before any of them is sent, and numbers them. Doing it twice finds
+    /// the same probes.
     ///
     /// # Errors
     /// When the database fails, or after 2³⁴ probes.
@@ -107,6 +108,16 @@ impl Store {
     ) -> Result<Vec<ProbeNumber>, StoreError> {
         let act = "plan the probes of a round";
         let mut transaction = self.pool.begin().await.map_err(query_error(act))?;
+        let planned: Vec<i64> = sqlx::query_scalar(
+            "/* planned_probes */ select id from probes where round_id = $1 order by id",
+        )
+        .bind(round.0)
+        .fetch_all(&mut *transaction)
+        .await
+        .map_err(query_error(act))?;
+        if planned.len() == probes.len() {
+            return planned.into_iter().map(number).collect();
+        }
         let mut numbers = Vec::with_capacity(probes.len());
         for probe in probes {
             let (layout, stride) = layout_columns(probe.layout);

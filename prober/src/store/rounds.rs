@@ -56,7 +56,7 @@ pub struct SkippedRound {
 }
 
 impl Store {
-    /// Records that a round begins.
+    /// Records that a round begins. Doing it twice finds the same round.
     ///
     /// # Errors
     /// When the database fails.
@@ -64,7 +64,9 @@ impl Store {
         sqlx::query_scalar(
             "/* begin_round */
              insert into rounds (endpoint_id, scenario, name, seed, key_id, state, due_at, started_at)
-             values ($1, $2, $3, $4, $5, 'running', $6, $7) returning id",
+             values ($1, $2, $3, $4, $5, 'running', $6, $7)
+             on conflict on constraint rounds_once do update set name = excluded.name
+             returning id",
         )
         .bind(round.endpoint.0)
         .bind(round.scenario)
@@ -111,7 +113,7 @@ impl Store {
         Ok(())
     }
 
-    /// Records that a due round did not happen, and why.
+    /// Records that a due round did not happen, and why. Doing it twice changes nothing.
     ///
     /// # Errors
     /// When the database fails.
@@ -119,7 +121,8 @@ impl Store {
         sqlx::query(
             "/* skip_round */
              insert into rounds (endpoint_id, scenario, name, state, due_at, started_at, reason)
-             values ($1, $2, $3, 'skipped', $4, $5, $6)",
+             values ($1, $2, $3, 'skipped', $4, $5, $6)
+             on conflict on constraint rounds_once do nothing",
         )
         .bind(skipped.endpoint.0)
         .bind(skipped.scenario)

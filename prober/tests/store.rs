@@ -1,0 +1,165 @@
+//! The store repeats an act without doing harm, and refuses what it does not know.
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use canary_gen::{Form, KeyRing, Layout, Seed};
+use prober::judge::{RoundCounts, RoundVerdict};
+use prober::store::{
+    EndpointFacts, Location, NewProbe, NewRound, RoundEnd, SkippedRound, Store, StoreError,
+};
+use secrecy::SecretString;
+use support::*;
+use time::macros::datetime;
+
+const NOW: time::OffsetDateTime = datetime!(2026-12-01 10:00 UTC);
+
+fn facts() -> EndpointFacts {
+    EndpointFacts {
+        name: "glm".to_owned(),
+        api: "openai-chat",
+        base_url: "http://127.0.0.1:9/v1".to_owned(),
+        model: "m".to_owned(),
+        context_tokens: 1_000,
+        tenants: vec!["acme".to_owned(), "globex".to_owned()],
+    }
+}
+
+#[tokio::test]
+async fn every_act_of_a_round_may_be_repeated_and_changes_nothing_the_second_time() {
+    let database = TestDatabase::new().await;
+    let store = Store::open(&database.location()).await.unwrap();
+    let endpoint = store.register_endpoint(&facts(), NOW).await.unwrap();
+    let again = store.register_endpoint(&facts(), NOW).await.unwrap();
+    assert_eq!(endpoint.id, again.id);
+    let numbers = |tenants: &[prober::store::RegisteredTenant]| {
+        tenants
+            .iter()
+            .map(|tenant| tenant.number.get())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        (numbers(&endpoint.tenants), numbers(&again.tenants)),
+        (vec![0, 1], vec![0, 1])
+    );
+
+    let key = KeyRing::from_root(&[1; 32]).minting().id();
+    let round = NewRound {
+        endpoint: endpoint.id,
+        scenario: "crosstalk",
+        name: "crosstalk".to_owned(),
+        seed: 1,
+        key,
+        due_at: None,
+        started_at: NOW,
+    };
+    let skipped = SkippedRound {
+        endpoint: endpoint.id,
+        scenario: "crosstalk",
+        name: "crosstalk".to_owned(),
+        due_at: NOW,
+        skipped_at: NOW + time::Duration::SECOND,
+        reason: "late".to_owned(),
+    };
+    let probe = NewProbe {
+        tenant: endpoint.tenants[0].id,
+        step: 0,
+        role: "peer",
+        form: Form::Code,
+        layout: Layout::Dense,
+        seed: Seed::from_number(1),
+        tokens: 300,
+    };
+    let mut planned = Vec::new();
+    for _ in 0..2 {
+        store.register_key(key, NOW).await.unwrap();
+        let id = store.begin_round(&round).await.unwrap();
+        planned.push(
+            store
+                .plan_probes(id, &[probe.clone(), probe.clone()], NOW)
+                .await
+                .unwrap(),
+        );
+        store.skip_round(&skipped).await.unwrap();
+        let end = RoundEnd {
+            round: id,
+            verdict: RoundVerdict::Inconclusive("test".to_owned()),
+            counts: RoundCounts::default(),
+            finished_at: NOW,
+        };
+        store.finish_round(&end).await.unwrap();
+    }
+    assert_eq!(planned[0], planned[1]);
+    let counts = store.counts().await.unwrap();
+    assert_eq!((counts.rounds, counts.probes), (2, 2));
+    store.close().await;
+}
+
+#[tokio::test]
+async fn a_limit_measured_elsewhere_is_forgotten_when_the_endpoint_moves() {
+    let database = TestDatabase::new().await;
+    let store = Store::open(&database.location()).await.unwrap();
+    let endpoint = store.register_endpoint(&facts(), NOW).await.unwrap();
+    store.record_measured_limit(endpoint.id, 700).await.unwrap();
+    let measured = async |facts: EndpointFacts| {
+        store
+            .register_endpoint(&facts, NOW)
+            .await
+            .unwrap()
+            .measured_limit
+    };
+    assert_eq!(measured(facts()).await, Some(700));
+    let other_model = EndpointFacts {
+        model: "m2".to_owned(),
+        ..facts()
+    };
+    assert_eq!(measured(other_model).await, None);
+    store.close().await;
+}
+
+#[tokio::test]
+async fn a_schema_of_a_newer_version_is_refused() {
+    let database = TestDatabase::new().await;
+    Store::open(&database.location())
+        .await
+        .unwrap()
+        .close()
+        .await;
+    sqlx::query(
+        "insert into _sqlx_migrations (version, description, success, checksum, execution_time)
+         values (9999, 'from the future', true, '\\x00', 0)",
+    )
+    .execute(&database.pool)
+    .await
+    .unwrap();
+    let refused = Store::open(&database.location()).await.err().unwrap();
+    assert!(matches!(refused, StoreError::Migrate(_)), "{refused}");
+}
+
+#[tokio::test]
+async fn a_url_that_is_none_is_refused_without_being_shown() {
+    let location = Location::Server {
+        url: SecretString::from("mysql://u:hunter2@h/d\u{0}".to_owned()),
+        max_connections: 1,
+    };
+    let refused = Store::open(&location).await.err().unwrap();
+    assert!(!prober::errors::chain(&refused).contains("hunter2"));
+}
+
+#[cfg(feature = "embedded-postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_embedded_store_that_is_in_use_is_refused_with_its_directory() {
+    let folder = tempfile::tempdir().unwrap();
+    let location = Location::Embedded {
+        directory: folder.path().join("postgres"),
+    };
+    let first = Store::open(&location).await.unwrap();
+    let refused = Store::open(&location).await.err().unwrap();
+    let message = prober::errors::chain(&refused);
+    assert!(
+        message.contains("start the embedded Postgres in") && message.contains("in use"),
+        "{message}"
+    );
+    first.close().await;
+    Store::open(&location).await.unwrap().close().await;
+}
