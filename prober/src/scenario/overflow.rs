@@ -18,7 +18,11 @@ pub(super) fn steps(order: &Order, ladder: &[f64], donor_fraction: f64) -> Vec<V
         .iter()
         .map(|fraction| (fraction * window) as u64)
         .collect();
-    if let Some(limit) = order.measured_limit {
+    // A limit at the advertised one is on the ladder already.
+    if let Some(limit) = order
+        .measured_limit
+        .filter(|&limit| limit < order.context_tokens)
+    {
         lengths.extend(AROUND_MEASURED.map(|fraction| (fraction * limit as f64) as u64));
     }
     let seed = order.seed.child("overflow");

@@ -117,6 +117,16 @@ fn calibration_is_for_what_the_schedule_uses_and_what_is_not_known_yet() {
 }
 
 #[test]
+fn a_named_limit_that_is_the_advertised_one_adds_nothing() {
+    let plain = order(overflow(), 2, 1);
+    let named = Order {
+        measured_limit: Some(plain.context_tokens),
+        ..plain.clone()
+    };
+    assert_eq!(schedule(&named), schedule(&plain));
+}
+
+#[test]
 fn a_limit_the_endpoint_named_is_tried_from_both_sides() {
     let with_limit = Order {
         measured_limit: Some(681_280),

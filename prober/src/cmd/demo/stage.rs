@@ -193,7 +193,9 @@ fn random_key() -> Result<String, CommandError> {
 
 fn configuration(folder: &Path, endpoints: [(&str, SocketAddr); 2]) -> String {
     let mut text = format!(
-        "data_dir = {:?}\nkey_ring_file = \"canary.keys\"\n\n[log]\nlevel = \"warn\"\n",
+        "data_dir = {:?}\nkey_ring_file = \"canary.keys\"\n\n\
+         # The embedded Postgres takes one connection, through DATABASE_URL too.\n\
+         [store]\nmax_connections = 1\n\n[log]\nlevel = \"warn\"\n",
         folder
     );
     for (name, address) in endpoints {
