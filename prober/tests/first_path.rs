@@ -124,6 +124,29 @@ async fn tenants_at_once_on_a_healthy_engine_are_clean_and_all_recall() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn canaries_written_as_uuids_prove_the_same() {
+    let scenario = format!("{OVERFLOW}form = \"uuid\"\n");
+    for (faults, verdict) in [(&["stale-pages"][..], "leak"), (&[], "clean")] {
+        let rehearsal = Rehearsal::new(faults, &scenario).await;
+        let Rehearsal {
+            config,
+            store,
+            database,
+            ..
+        } = &rehearsal;
+        let report = run_round(config, store, 1).await;
+        assert_eq!(report.verdict, verdict, "{report}");
+        assert_eq!(
+            database
+                .count("select count(*) from sightings where form <> 'uuid'")
+                .await,
+            0
+        );
+        store.clone().close().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_same_seed_gives_the_same_schedule_and_documents_of_the_same_length() {
     let rehearsal = Rehearsal::new(&[], CROSSTALK).await;
     let Rehearsal {

@@ -32,7 +32,7 @@ pub enum Layout {
     },
     /// A ledger: each slot of [`PAGE_TOKENS`] carries its canary twice, so that every window of so
     /// many tokens, wherever an engine's pages begin, holds a whole canary: any stale page betrays
-    /// its owner.
+    /// its owner. (With `code`; a `uuid` takes more than half of it, so only most windows do.)
     Dense,
 }
 
