@@ -3,18 +3,19 @@
 use super::once::SEED_BITS;
 use super::{CommandError, ConfigArg, exit, location, progress, signals};
 use crate::clock::{Clock, SystemClock};
-use crate::config::Config;
+use crate::config::{Config, Scenario};
 use crate::errors;
 use crate::plan::{Order, Planner, Skipped};
 use crate::round::{Executor, RoundError, RoundOrder, RoundReport, Session};
-use crate::store::{SkippedRound, Store};
+use crate::store::{SkippedRound, Store, StoreError};
 use canary_gen::key_file;
 use std::collections::HashMap;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
+use time::OffsetDateTime;
 use tokio::sync::Mutex;
-use tokio::task::JoinSet;
+use tokio::task::{Id, JoinError, JoinSet};
 
 /// A record waits as long as it takes for the database; nobody is there to run it again.
 const PATIENCE: Duration = Duration::from_secs(7 * 24 * 3600);
@@ -66,6 +67,7 @@ pub async fn run(args: Args) -> Result<ExitCode, CommandError> {
         executor,
         planner,
         tasks: JoinSet::new(),
+        orders: HashMap::new(),
         unrecorded: 0,
     };
     let unrecorded = watch.until_stopped().await;
@@ -87,13 +89,15 @@ struct Watch {
     executor: Executor,
     planner: Planner,
     tasks: JoinSet<Ended>,
+    /// What each round's task was asked to do: known even if it panics.
+    orders: HashMap<Id, Order>,
     unrecorded: u32,
 }
 
-/// A task that has ended: a round, or the record of skipped ones.
+/// What a task has done: a round, or the record of skipped ones.
 enum Ended {
-    Round(Box<Order>, Result<RoundReport, RoundError>),
-    Skip(Result<(), crate::store::StoreError>),
+    Round(Result<RoundReport, Box<RoundError>>),
+    Skip(Result<(), StoreError>),
 }
 
 impl Watch {
@@ -111,10 +115,10 @@ impl Watch {
             tokio::select! {
                 () = tokio::time::sleep(pause) => {}
                 () = stop.cancelled() => {}
-                Some(ended) = self.tasks.join_next() => self.note(ended),
+                Some(ended) = self.tasks.join_next_with_id() => self.note(ended),
             }
         }
-        while let Some(ended) = self.tasks.join_next().await {
+        while let Some(ended) = self.tasks.join_next_with_id().await {
             self.note(ended);
         }
         self.unrecorded
@@ -138,17 +142,29 @@ impl Watch {
         let Some(shared) = self.sessions.get(&order.endpoint).cloned() else {
             return;
         };
-        self.tasks.spawn(async move {
+        let (index, seed, due_at) = (order.scenario_index, seed_number(&order), order.tick.at);
+        let task = self.tasks.spawn(async move {
             let (session, turn) = &*shared;
+            let scenario = &config.scenarios[index];
             let _turn = turn.lock().await;
+            if executor.stop.is_cancelled() {
+                let row = skipped_row(
+                    session,
+                    scenario,
+                    due_at,
+                    executor.clock.now(),
+                    "the prober was stopped".to_owned(),
+                );
+                return Ended::Skip(executor.record_skip(&row).await);
+            }
             let round = RoundOrder {
-                scenario: &config.scenarios[order.scenario_index],
-                seed: seed_number(&order),
-                due_at: Some(order.tick.at),
+                scenario,
+                seed,
+                due_at: Some(due_at),
             };
-            let ended = executor.run(session, &round).await;
-            Ended::Round(Box::new(order), ended)
+            Ended::Round(executor.run(session, &round).await.map_err(Box::new))
         });
+        self.orders.insert(task.id(), order);
     }
 
     fn skip(&mut self, skipped: Skipped) {
@@ -168,53 +184,87 @@ impl Watch {
             return;
         };
         // One row for a run of skipped ticks: an outage of a week must not write a row for each.
-        let row = SkippedRound {
-            endpoint: shared.0.id(),
-            scenario: scenario.recipe.as_str(),
-            name: scenario.name.clone(),
-            due_at: skipped.first.at,
-            skipped_at: self.executor.clock.now(),
-            reason: format!("{} ({} in a row)", skipped.reason, skipped.count()),
-        };
+        let reason = format!("{} ({} in a row)", skipped.reason, skipped.count());
+        let row = skipped_row(
+            &shared.0,
+            scenario,
+            skipped.first.at,
+            self.executor.clock.now(),
+            reason,
+        );
         let executor = self.executor.clone();
         self.tasks
             .spawn(async move { Ended::Skip(executor.record_skip(&row).await) });
     }
 
-    fn note(&mut self, ended: Result<Ended, tokio::task::JoinError>) {
+    fn note(&mut self, ended: Result<(Id, Ended), JoinError>) {
+        let (id, ended) = match ended {
+            Ok((id, ended)) => (id, Ok(ended)),
+            Err(error) => (error.id(), Err(error)),
+        };
+        let order = self.orders.remove(&id);
+        // However a round ended, the next one may begin.
+        if let Some(skipped) = order
+            .as_ref()
+            .and_then(|order| self.planner.finished(order, self.executor.clock.now()))
+        {
+            self.skip(skipped);
+        }
+        let endpoint = order.as_ref().map(|order| order.endpoint.as_str());
+        let scenario = order.as_ref().map(|order| order.scenario.as_str());
         match ended {
-            Ok(Ended::Round(order, result)) => {
-                if let Some(skipped) = self.planner.finished(&order, self.executor.clock.now()) {
-                    self.skip(skipped);
-                }
-                if let Err(error) = result {
-                    self.unrecorded += 1;
-                    let RoundError::Store { report, .. } = &error;
-                    // The last resort: what the store did not take stands in the log, without any response text.
-                    let report = report
-                        .as_ref()
-                        .and_then(|report| serde_json::to_string(report).ok());
-                    tracing::error!(
-                        endpoint = order.endpoint,
-                        scenario = order.scenario,
-                        error = errors::chain(&error),
-                        round.report = report,
-                        "a round is not completely recorded"
-                    );
-                }
+            Ok(Ended::Round(Ok(_)) | Ended::Skip(Ok(()))) => {}
+            Ok(Ended::Round(Err(error))) => {
+                self.unrecorded += 1;
+                let RoundError::Store { report, .. } = &*error;
+                // The last resort: what the store did not take stands in the log, without any response text.
+                let report = report
+                    .as_ref()
+                    .and_then(|report| serde_json::to_string(report).ok());
+                let error = errors::chain(&*error);
+                tracing::error!(
+                    endpoint,
+                    scenario,
+                    error,
+                    round.report = report,
+                    "a round is not completely recorded"
+                );
             }
-            Ok(Ended::Skip(Ok(()))) => {}
             Ok(Ended::Skip(Err(error))) => {
                 tracing::error!(
+                    endpoint,
+                    scenario,
                     error = errors::chain(&error),
                     "a skipped round is not recorded"
                 );
             }
             Err(error) => {
                 self.unrecorded += 1;
-                tracing::error!(error = %error, "a round ended abnormally");
+                tracing::error!(
+                    endpoint,
+                    scenario,
+                    panicked = error.is_panic(),
+                    "a round ended abnormally"
+                );
             }
         }
+    }
+}
+
+fn skipped_row(
+    session: &Session,
+    scenario: &Scenario,
+    due_at: OffsetDateTime,
+    skipped_at: OffsetDateTime,
+    reason: String,
+) -> SkippedRound {
+    SkippedRound {
+        endpoint: session.id(),
+        scenario: scenario.recipe.as_str(),
+        name: scenario.name.clone(),
+        due_at,
+        skipped_at,
+        reason,
     }
 }
 
