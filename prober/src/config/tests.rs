@@ -142,6 +142,19 @@ fn the_shipped_example_is_valid_once_its_keys_are_set() {
 }
 
 #[test]
+fn the_configuration_of_the_real_endpoint_is_valid_beside_its_key_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("prober.toml");
+    fs::copy(crate_folder().join("examples/llama-server.toml"), &path).unwrap();
+    for tenant in ["acme", "globex"] {
+        let key_file = folder.path().join(format!("{tenant}.key"));
+        fs::write(&key_file, "a-key").unwrap();
+        fs::set_permissions(&key_file, fs::Permissions::from_mode(0o600)).unwrap();
+    }
+    load_with(&path, &|_| None).unwrap_or_else(|errors| panic!("{errors}"));
+}
+
+#[test]
 fn every_key_is_explained_in_the_documentation() {
     let text = fs::read_to_string(crate_folder().join("../docs/config.md")).unwrap();
     let mut missing = Vec::new();
