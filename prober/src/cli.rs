@@ -29,7 +29,8 @@ pub struct Cli {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Replay the founding incident on two simulated endpoints and catch it.
+    /// Replay the founding incident on two simulated endpoints and catch it. Uses the embedded Postgres,
+    /// unless DATABASE_URL names a server.
     Demo(cmd::demo::Args),
     /// Run rounds on the time grid of the configuration until told to stop (SIGTERM drains).
     Run(cmd::run::Args),
