@@ -45,7 +45,7 @@ const PLANTER: [&str; 6] = ["--keys", "keys", "--tenant", "7", "--probe", "42"];
 #[test]
 fn a_minted_canary_is_inspected_and_scanned_back_to_its_planter() {
     let dir = with_keys();
-    for form in ["code", "uuid"] {
+    for form in ["code", "uuid", "digits"] {
         let minted = canary_gen(
             dir.path(),
             &[&["mint", "--slot", "3", "--form", form], &PLANTER[..]].concat(),

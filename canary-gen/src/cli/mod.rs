@@ -114,7 +114,7 @@ struct PlanterArgs {
     /// Probe number, 0 to 17179869183.
     #[arg(long, value_parser = probe)]
     probe: ProbeNumber,
-    /// How canaries are written: `code` or `uuid`.
+    /// How canaries are written: `code`, `uuid` or `digits`.
     #[arg(long, default_value = "code")]
     form: Form,
 }

@@ -32,7 +32,7 @@ pub enum Layout {
     },
     /// A ledger: each slot of [`PAGE_TOKENS`] carries its canary twice, so that every window of so
     /// many tokens, wherever an engine's pages begin, holds a whole canary: any stale page betrays
-    /// its owner. (With `code`; a `uuid` takes more than half of it, so only most windows do.)
+    /// its owner. (With `code`; the other forms take more than half of it, so only many windows do.)
     Dense,
 }
 
@@ -75,6 +75,7 @@ impl TokenMeasure {
             per_canary: match form {
                 Form::Code => 26.0,
                 Form::Uuid => 33.0,
+                Form::Digits => 50.0,
             },
         }
     }

@@ -1,9 +1,10 @@
 //! Forms: ways to write a canary into text, each a bijection of the same 128 bits.
 //!
-//! `digits`, `words` and `names` (docs/canary-format.md) take their place here, one file each,
-//! with an arm in every `match` below; the scanner asks `Form::shapes` and needs no change.
+//! `words` and `names` (docs/canary-format.md) take their place here, one file each, with an
+//! arm in every `match` below; the scanner asks `Form::shapes` and needs no change.
 
 mod code;
+mod digits;
 mod uuid;
 
 use crate::canary::Canary;
@@ -17,16 +18,18 @@ pub enum Form {
     Code,
     /// 32 lower-case hexadecimal digits, grouped 8-4-4-4-12; read in either case and without dashes.
     Uuid,
+    /// 40 decimal digits in ten groups of four; read without dashes, too.
+    Digits,
 }
 
 /// The length in bytes of the longest writing of any form.
-pub const LONGEST: usize = 36;
+pub const LONGEST: usize = 49;
 /// The length in bytes of the shortest writing of any form.
 pub const SHORTEST: usize = 26;
 
 impl Form {
     /// Every form, in the order of the documentation.
-    pub const ALL: [Self; 2] = [Self::Code, Self::Uuid];
+    pub const ALL: [Self; 3] = [Self::Code, Self::Uuid, Self::Digits];
 
     /// The form's name in configuration, tables and output.
     #[must_use]
@@ -34,6 +37,7 @@ impl Form {
         match self {
             Self::Code => "code",
             Self::Uuid => "uuid",
+            Self::Digits => "digits",
         }
     }
 
@@ -43,6 +47,7 @@ impl Form {
         match self {
             Self::Code => code::write(canary),
             Self::Uuid => uuid::write(canary),
+            Self::Digits => digits::write(canary),
         }
     }
 
@@ -64,6 +69,7 @@ impl Form {
         match self {
             Self::Code => repetitions(&code::symbols(canary)),
             Self::Uuid => repetitions(&uuid::symbols(canary)),
+            Self::Digits => repetitions(&digits::symbols(canary)),
         }
     }
 
@@ -72,6 +78,7 @@ impl Form {
         match self {
             Self::Code => &code::SHAPES,
             Self::Uuid => &uuid::SHAPES,
+            Self::Digits => &digits::SHAPES,
         }
     }
 }
@@ -84,7 +91,7 @@ impl fmt::Display for Form {
 
 /// A name that is no form.
 #[derive(Debug, thiserror::Error)]
-#[error("unknown form `{0}` (known forms: `code`, `uuid`)")]
+#[error("unknown form `{0}` (known forms: `code`, `uuid`, `digits`)")]
 pub struct UnknownForm(String);
 
 impl FromStr for Form {

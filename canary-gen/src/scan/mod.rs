@@ -26,7 +26,7 @@ pub struct Sighting {
     pub length: usize,
 }
 
-/// Finds canaries in one text that arrives in chunks. Holds at most one chunk and 35 bytes.
+/// Finds canaries in one text that arrives in chunks. Holds at most one chunk and 48 bytes.
 pub struct Scanner {
     ring: KeyRing,
     /// The end of the last chunk, where a canary may have begun, and the current chunk.

@@ -43,8 +43,13 @@ fn scan_in_chunks(ring: &KeyRing, text: &[u8], cuts: &[usize]) -> Vec<Sighting> 
 
 /// A text of canaries in both forms, whole or damaged, among words, letters and dashes.
 fn text() -> impl Strategy<Value = Vec<u8>> {
-    let canary = (identity(), 0usize..2, 0usize..4, any::<bool>()).prop_map(
-        |(identity, form, style, cut)| {
+    let canary = (
+        identity(),
+        0usize..Form::ALL.len(),
+        0usize..4,
+        any::<bool>(),
+    )
+        .prop_map(|(identity, form, style, cut)| {
             let form = Form::ALL[form];
             let text = form.write(&Key::from_root(&ROOT).mint(identity, form));
             let text = match style {
@@ -54,8 +59,7 @@ fn text() -> impl Strategy<Value = Vec<u8>> {
                 _ => text.replace('-', ""),
             };
             if cut { text[1..].to_owned() } else { text }
-        },
-    );
+        });
     let piece = prop_oneof![
         canary,
         "[a-zA-Z0-9-]{0,50}",

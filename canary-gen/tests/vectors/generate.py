@@ -39,7 +39,13 @@ def uuid(canary):
     return "-".join([text[:8], text[8:12], text[12:16], text[16:20], text[20:]])
 
 
-FORMS = {"code": code, "uuid": uuid}
+def digits(canary):
+    value = int.from_bytes(canary, "big")
+    text = f"{value % 29 * 2**128 + value:040d}"
+    return "-".join(text[at : at + 4] for at in range(0, 40, 4))
+
+
+FORMS = {"code": code, "uuid": uuid, "digits": digits}
 
 
 def repetitions(text):
@@ -66,6 +72,7 @@ def accept(root, tenant, probe, slot, tweak):
         "canary": canary.hex(),
         "code": code(canary),
         "uuid": uuid(canary),
+        "digits": digits(canary),
         "minted_tweak": {name: minted_tweak(root, tenant, probe, slot, form) for name, form in FORMS.items()},
     }
 
@@ -88,6 +95,8 @@ def main():
         {"why": "a dash in the wrong place", "text": good[:4] + "-" + good[4] + good[6:]},
         {"why": "last character missing", "text": good[:-1]},
         {"why": "above 128 bits", "text": "8" + "Z" * 4 + "-ZZZZZ" * 3 + "-ZZZZZZ"},
+        {"why": "digits with another checksum", "text": "0000-0000-0000-0000-0000-0000-0000-0000-0000-0001"},
+        {"why": "digits sealed by another key", "text": digits(seal(roots[2], 7, 42, 3, 0))},
         {"why": "all zero", "text": "00000000-0000-0000-0000-000000000000"},
     ]
     print(json.dumps({"version": 1, "accept": accepts, "reject": {"root": roots[1].hex(), "texts": rejects}}, indent=1))
