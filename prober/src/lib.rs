@@ -20,3 +20,4 @@ pub mod plan;
 pub mod round;
 pub mod scenario;
 pub mod store;
+pub mod terminal;

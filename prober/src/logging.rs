@@ -4,26 +4,19 @@
 //! material, database URLs.
 
 use crate::config::{Log, LogFormat};
+use crate::terminal::AboveBars;
 use std::io::{IsTerminal as _, stderr};
 use tracing_subscriber::EnvFilter;
-use tracing_subscriber::fmt::MakeWriter;
 
 /// Starts logging. `RUST_LOG` wins over the configured level. A second call changes nothing.
 pub fn start(log: Log) {
-    start_with(log, stderr);
-}
-
-fn start_with<W>(log: Log, writer: W)
-where
-    W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
-{
     // Libraries below us log request lines and SQL at lower levels: only our own follow the setting.
     let default = format!("warn,prober={level},simulator={level}", level = log.level);
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default));
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_ansi(stderr().is_terminal())
-        .with_writer(writer);
+        .with_writer(|| AboveBars);
     // It fails only if a subscriber is set already: then that one stays.
     let _ = match log.format {
         LogFormat::Human => builder.try_init(),

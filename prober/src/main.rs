@@ -2,7 +2,7 @@
 
 use clap::Parser as _;
 use prober::cli::{Cli, Command};
-use prober::{cmd, errors};
+use prober::{cmd, errors, terminal};
 use std::process::ExitCode;
 
 #[tokio::main]
@@ -15,7 +15,7 @@ async fn main() -> ExitCode {
         Command::Simulate(args) => cmd::simulate::run(args).await,
     };
     result.unwrap_or_else(|error| {
-        cmd::say(&format!("prober: {}", errors::chain(&error)));
+        terminal::say(&format!("prober: {}", errors::chain(&error)));
         ExitCode::from(cmd::exit::ERROR)
     })
 }

@@ -12,6 +12,7 @@ mod signals;
 use crate::config::{Config, ConfigErrors, Database};
 use crate::round::{RoundError, SessionError};
 use crate::store::{Location, StoreError};
+use crate::terminal::say;
 use canary_gen::key_file::KeyFileError;
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -70,11 +71,6 @@ impl CommandError {
         let act = act.into();
         move |source| Self::Io { act, source }
     }
-}
-
-/// Writes a line for people to standard error; a closed one is nobody's fault.
-pub fn say(line: &str) {
-    let _ = writeln!(io::stderr(), "{line}");
 }
 
 /// Writes a result to standard output.

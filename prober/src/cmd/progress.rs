@@ -44,7 +44,7 @@ pub(super) fn none() -> Observer {
 }
 
 fn start(endpoint: &str, scenario: &str, probes: usize) -> ProgressBar {
-    let bar = ProgressBar::new(probes as u64);
+    let bar = crate::terminal::show(ProgressBar::new(probes as u64));
     let style = ProgressStyle::with_template("{prefix:<28} [{bar:24}] {pos}/{len} {elapsed} {msg}");
     bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
     bar.set_prefix(format!("{endpoint} {scenario}"));
