@@ -72,8 +72,8 @@ async fn serve(habit: Habit) -> String {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_misbehaviour_ends_as_inconclusive_with_its_reason_and_is_recorded() {
-    let limits = "[endpoints.limits]\nfirst_byte_timeout = \"300ms\"\nidle_timeout = \"300ms\"\n\
-                  total_timeout = \"3s\"\nresponse_bytes = \"64KiB\"\nline_bytes = \"16KiB\"";
+    let limits = "[endpoints.limits]\nfirst_byte_timeout = \"1500ms\"\nidle_timeout = \"1500ms\"\n\
+                  total_timeout = \"5s\"\nresponse_bytes = \"64KiB\"\nline_bytes = \"16KiB\"";
     for (habit, reason) in [
         (Habit::Hang, "timed_out"),
         (Habit::CloseMidStream, "cut_off"),

@@ -301,12 +301,12 @@ pub(crate) fn prober(args: &[&str]) -> Command {
     command
 }
 
-/// A test endpoint with short waits.
+/// A test endpoint; its waits are long enough for a busy machine.
 pub(crate) fn rehearsal(base_url: &str) -> EndpointText<'_> {
     EndpointText {
         name: "rehearsal",
         base_url,
         context_tokens: 16_384,
-        more: "[endpoints.limits]\nconnect_timeout = \"1s\"\nfirst_byte_timeout = \"2s\"\nidle_timeout = \"1s\"\ntotal_timeout = \"5s\"",
+        more: "[endpoints.limits]\nconnect_timeout = \"5s\"\nfirst_byte_timeout = \"10s\"\nidle_timeout = \"10s\"\ntotal_timeout = \"30s\"",
     }
 }
