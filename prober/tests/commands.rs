@@ -255,3 +255,14 @@ fn simulate_names_the_known_faults_when_it_does_not_know_one() {
         text(&output.stderr)
     );
 }
+
+#[test]
+fn a_key_that_simulate_cannot_read_is_refused_without_being_shown() {
+    for key in ["sk-acme-4f1c9d", "=sk-acme-4f1c9d"] {
+        let output = prober(&["simulate", "--key", key]).output().unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        let message = text(&output.stderr);
+        assert!(message.contains("TENANT=KEY"), "{message}");
+        assert_no_secrets(&message);
+    }
+}

@@ -16,7 +16,7 @@
 mod filler;
 mod weaver;
 
-use crate::canary::{Identity, ProbeNumber, Slot, TenantNumber};
+use crate::canary::{ProbeNumber, Slot, TenantNumber};
 use crate::form::Form;
 use crate::key::KeyRing;
 use crate::seed::Seed;
@@ -167,16 +167,6 @@ impl Document {
             weaver.next()?;
         }
         weaver.token_of_recent(slot)
-    }
-
-    /// What the canary of a slot says.
-    #[must_use]
-    pub fn identity(&self, slot: Slot) -> Identity {
-        Identity {
-            tenant: self.spec.tenant,
-            probe: self.spec.probe,
-            slot,
-        }
     }
 }
 

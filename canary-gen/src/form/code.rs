@@ -1,7 +1,7 @@
 //! `code`: the 128 bits as a 26-character Crockford base32 number (its two top bits are zero),
 //! most significant character first, grouped 5-5-5-5-6.
 
-use super::{Shape, grouped, without_dashes};
+use super::{Shape, grouped};
 use crate::canary::Canary;
 
 const ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
@@ -14,11 +14,13 @@ const VALUES: [u8; 256] = values();
 pub(super) const SHAPES: [Shape; 2] = [
     Shape {
         length: 30,
-        read: read_grouped,
+        dashes: &DASHES,
+        read_symbols,
     },
     Shape {
         length: 26,
-        read: read_plain,
+        dashes: &[],
+        read_symbols,
     },
 ];
 
@@ -36,27 +38,17 @@ pub(super) fn symbols(canary: &Canary) -> [u8; 26] {
     symbols
 }
 
-fn read_grouped(bytes: &[u8]) -> Option<Canary> {
-    read_symbols(without_dashes(bytes, &DASHES)?)
-}
-
-fn read_plain(bytes: &[u8]) -> Option<Canary> {
-    read_symbols(bytes.iter())
-}
-
-fn read_symbols<'a>(symbols: impl Iterator<Item = &'a u8>) -> Option<Canary> {
+fn read_symbols(symbols: &[u8]) -> Option<Canary> {
     let mut number = 0u128;
-    let mut count = 0;
-    for &symbol in symbols {
+    for (place, &symbol) in symbols.iter().enumerate() {
         let value = VALUES[usize::from(symbol)];
         // The first character carries the three top bits only.
-        if value == NO_SYMBOL || (count == 0 && value > 7) {
+        if value == NO_SYMBOL || (place == 0 && value > 7) {
             return None;
         }
         number = number << 5 | u128::from(value);
-        count += 1;
     }
-    (count == 26).then(|| Canary(number.to_be_bytes()))
+    Some(Canary(number.to_be_bytes()))
 }
 
 const fn values() -> [u8; 256] {

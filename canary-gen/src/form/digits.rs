@@ -2,7 +2,7 @@
 //! `checksum × 2¹²⁸ + value`, most significant digit first, where `value` is the 128 bits and the
 //! checksum `value mod 29` fills what 40 digits can hold beyond 128 bits.
 
-use super::{Shape, grouped, without_dashes};
+use super::{Shape, grouped};
 use crate::canary::Canary;
 
 const GROUPS: [usize; 10] = [4; 10];
@@ -13,11 +13,13 @@ const CHECKSUMS: u128 = 29;
 pub(super) const SHAPES: [Shape; 2] = [
     Shape {
         length: 49,
-        read: read_grouped,
+        dashes: &DASHES,
+        read_symbols,
     },
     Shape {
         length: 40,
-        read: read_plain,
+        dashes: &[],
+        read_symbols,
     },
 ];
 
@@ -35,24 +37,14 @@ pub(super) fn symbols(canary: &Canary) -> [u8; 40] {
     symbols
 }
 
-fn read_grouped(bytes: &[u8]) -> Option<Canary> {
-    read_symbols(without_dashes(bytes, &DASHES)?)
-}
-
-fn read_plain(bytes: &[u8]) -> Option<Canary> {
-    read_symbols(bytes.iter())
-}
-
-fn read_symbols<'a>(symbols: impl Iterator<Item = &'a u8>) -> Option<Canary> {
+fn read_symbols(symbols: &[u8]) -> Option<Canary> {
     let mut number = Number::new(0, 0);
-    let mut count = 0;
     for &symbol in symbols {
         let digit = char::from(symbol).to_digit(10)?;
         number.append_digit(digit);
-        count += 1;
     }
     let (value, checksum) = number.parts();
-    let good = count == 40 && u128::from(checksum) == value % CHECKSUMS;
+    let good = u128::from(checksum) == value % CHECKSUMS;
     good.then(|| Canary(value.to_be_bytes()))
 }
 

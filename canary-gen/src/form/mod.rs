@@ -59,7 +59,7 @@ impl Form {
         self.shapes()
             .iter()
             .filter(|shape| shape.length == bytes.len())
-            .find_map(|shape| (shape.read)(bytes))
+            .find_map(|shape| shape.read(bytes))
     }
 
     /// How much a writing repeats itself: doubled characters, then pairs that occur again
@@ -105,11 +105,30 @@ impl FromStr for Form {
     }
 }
 
-/// One fixed-length writing: how long it is and how its bytes are read.
+/// One fixed-length writing: how long it is, where its dashes stand, and how the symbols between them
+/// are read.
 pub(crate) struct Shape {
     pub(crate) length: usize,
-    /// Reads exactly `length` bytes; `None` as soon as one of them does not fit.
-    pub(crate) read: fn(&[u8]) -> Option<Canary>,
+    dashes: &'static [usize],
+    read_symbols: fn(&[u8]) -> Option<Canary>,
+}
+
+impl Shape {
+    /// Reads `bytes`, exactly [`Self::length`] of them; `None` as soon as one does not fit.
+    pub(crate) fn read(&self, bytes: &[u8]) -> Option<Canary> {
+        if self.dashes.iter().any(|&at| bytes[at] != b'-') {
+            return None;
+        }
+        let mut symbols = [0; LONGEST];
+        let mut count = 0;
+        for (at, &byte) in bytes.iter().enumerate() {
+            if !self.dashes.contains(&at) {
+                symbols[count] = byte;
+                count += 1;
+            }
+        }
+        (self.read_symbols)(&symbols[..count])
+    }
 }
 
 fn repetitions(symbols: &[u8]) -> (u32, u32) {
@@ -134,15 +153,6 @@ fn grouped(symbols: &[u8], groups: &[usize]) -> String {
         rest = tail;
     }
     text
-}
-
-/// The symbols of a grouped writing; `None` if one of its dashes is missing.
-fn without_dashes<'a>(
-    bytes: &'a [u8],
-    dashes: &[usize],
-) -> Option<impl Iterator<Item = &'a u8> + use<'a>> {
-    let grouped = dashes.iter().all(|&at| bytes[at] == b'-');
-    grouped.then(|| bytes.iter().filter(|&&byte| byte != b'-'))
 }
 
 #[cfg(test)]

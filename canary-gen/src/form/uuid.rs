@@ -1,7 +1,7 @@
 //! `uuid`: the 16 bytes in hexadecimal, grouped 8-4-4-4-12. Only the layout of a UUID: its version
 //! and variant bits are not set, all 128 bits are the canary's.
 
-use super::{Shape, grouped, without_dashes};
+use super::{Shape, grouped};
 use crate::canary::Canary;
 
 const DIGITS: &[u8; 16] = b"0123456789abcdef";
@@ -11,11 +11,13 @@ const DASHES: [usize; 4] = [8, 13, 18, 23];
 pub(super) const SHAPES: [Shape; 2] = [
     Shape {
         length: 36,
-        read: read_grouped,
+        dashes: &DASHES,
+        read_symbols,
     },
     Shape {
         length: 32,
-        read: read_plain,
+        dashes: &[],
+        read_symbols,
     },
 ];
 
@@ -32,21 +34,11 @@ pub(super) fn symbols(canary: &Canary) -> [u8; 32] {
     symbols
 }
 
-fn read_grouped(bytes: &[u8]) -> Option<Canary> {
-    read_symbols(without_dashes(bytes, &DASHES)?)
-}
-
-fn read_plain(bytes: &[u8]) -> Option<Canary> {
-    read_symbols(bytes.iter())
-}
-
-fn read_symbols<'a>(symbols: impl Iterator<Item = &'a u8>) -> Option<Canary> {
+fn read_symbols(symbols: &[u8]) -> Option<Canary> {
     let mut number = 0u128;
-    let mut count = 0;
     for &symbol in symbols {
         let value = char::from(symbol).to_digit(16)?;
         number = number << 4 | u128::from(value);
-        count += 1;
     }
-    (count == 32).then(|| Canary(number.to_be_bytes()))
+    Some(Canary(number.to_be_bytes()))
 }

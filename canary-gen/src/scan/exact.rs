@@ -26,7 +26,8 @@ pub(super) fn read_at(ring: &KeyRing, text: &[u8], start: usize) -> Option<Sight
     let rest = &text[start..];
     for form in Form::ALL {
         for shape in form.shapes() {
-            let Some(canary) = rest.get(..shape.length).and_then(shape.read) else {
+            let writing = rest.get(..shape.length);
+            let Some(canary) = writing.and_then(|writing| shape.read(writing)) else {
                 continue;
             };
             if let Some((key, identity)) = ring.open(&canary) {

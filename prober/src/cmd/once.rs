@@ -3,7 +3,7 @@
 use super::{CommandError, ConfigArg, Format, exit, location, print, progress, say, signals};
 use crate::clock::SystemClock;
 use crate::config::{Config, Endpoint, Scenario};
-use crate::round::{Executor, RoundError, RoundOrder, RoundReport, Session};
+use crate::round::{Executor, RoundError, RoundOrder, RoundReport, SEED_BITS, Session};
 use crate::store::Store;
 use canary_gen::key_file;
 use ring::rand::SecureRandom as _;
@@ -13,8 +13,6 @@ use std::time::Duration;
 
 /// How long a failing database is waited for before the round is given up.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Every JSON reader keeps a number below 2⁵³ exactly.
-pub(super) const SEED_BITS: u32 = 53;
 
 /// Which round to run.
 #[derive(Debug, clap::Args)]
@@ -90,7 +88,7 @@ pub async fn run(args: Args) -> Result<ExitCode, CommandError> {
 }
 
 /// The exit code of a round.
-pub(super) fn code(report: &RoundReport) -> u8 {
+fn code(report: &RoundReport) -> u8 {
     match report.verdict {
         "leak" | "finding" => exit::FINDING,
         "clean" => exit::CLEAN,
@@ -99,7 +97,7 @@ pub(super) fn code(report: &RoundReport) -> u8 {
 }
 
 /// A seed nobody can foresee.
-pub(super) fn random_seed() -> u64 {
+fn random_seed() -> u64 {
     let mut bytes = [0; 8];
     match ring::rand::SystemRandom::new().fill(&mut bytes) {
         Ok(()) => u64::from_be_bytes(bytes) >> (64 - SEED_BITS),

@@ -1,12 +1,11 @@
 //! `prober run`
 
-use super::once::SEED_BITS;
 use super::{CommandError, ConfigArg, exit, location, progress, signals};
 use crate::clock::{Clock, SystemClock};
 use crate::config::{Config, Scenario};
 use crate::errors;
 use crate::plan::{Order, Planner, Skipped};
-use crate::round::{Executor, RoundError, RoundOrder, RoundReport, Session};
+use crate::round::{Executor, RoundError, RoundOrder, RoundReport, SEED_BITS, Session};
 use crate::store::{SkippedRound, Store, StoreError};
 use canary_gen::key_file;
 use std::collections::HashMap;

@@ -2,7 +2,8 @@
 
 use super::{CommandError, exit, print, signals};
 use crate::config::{Log, LogFormat};
-use simulator::{Config, FaultSetting, Simulator, Speeds};
+use secrecy::{ExposeSecret as _, SecretString};
+use simulator::{Config, FaultSetting, Simulator, Speeds, TenantKey};
 use std::net::SocketAddr;
 use std::process::ExitCode;
 use tokio::net::TcpListener;
@@ -27,8 +28,8 @@ pub struct Args {
     #[arg(long, value_name = "N")]
     decode_tokens: Option<u32>,
     /// A tenant and its API key; may be given several times. Without any, no key is asked for.
-    #[arg(long = "key", value_name = "TENANT=KEY", value_parser = tenant_key)]
-    keys: Vec<(String, String)>,
+    #[arg(long = "key", value_name = "TENANT=KEY")]
+    keys: Vec<SecretString>,
     /// Name of the model.
     #[arg(long, default_value = "simulated-1m")]
     model: String,
@@ -60,7 +61,7 @@ pub async fn run(args: Args) -> Result<ExitCode, CommandError> {
         context_tokens: args.context_tokens,
         prefill_tokens: args.prefill_tokens.unwrap_or(args.context_tokens),
         decode_tokens: args.decode_tokens,
-        keys: args.keys.into_iter().map(Into::into).collect(),
+        keys: args.keys.iter().map(tenant_key).collect::<Result<_, _>>()?,
         faults: args.faults,
         speeds: Speeds {
             prefill: args.prefill_speed,
@@ -86,12 +87,14 @@ pub async fn run(args: Args) -> Result<ExitCode, CommandError> {
     Ok(ExitCode::from(exit::CLEAN))
 }
 
-fn tenant_key(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
+/// Read here and not by the command line's parser, whose errors repeat what they could not read.
+fn tenant_key(text: &SecretString) -> Result<TenantKey, CommandError> {
+    match text.expose_secret().split_once('=') {
         Some((tenant, key)) if !tenant.is_empty() && !key.is_empty() => {
-            Ok((tenant.to_owned(), key.to_owned()))
+            Ok((tenant.to_owned(), key.to_owned()).into())
         }
-        // The text may hold a key: do not show it.
-        _ => Err("expected TENANT=KEY".to_owned()),
+        _ => Err(CommandError::Choice(
+            "--key: expected TENANT=KEY".to_owned(),
+        )),
     }
 }

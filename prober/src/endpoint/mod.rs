@@ -34,8 +34,6 @@ pub use place::{Place, Sink};
 pub use prompt::{Prepared, Prompt, prepare};
 pub use send::send;
 
-use std::str::FromStr;
-
 /// What a request is sent to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
@@ -57,11 +55,6 @@ pub enum Api {
     /// `POST …/chat/completions`.
     OpenAiChat,
 }
-
-/// A name that is no wire format.
-#[derive(Debug, thiserror::Error)]
-#[error("unknown wire format `{0}` (known: `openai-chat`)")]
-pub struct UnknownApi(String);
 
 impl Api {
     /// Every wire format.
@@ -85,14 +78,5 @@ impl Api {
         match self {
             Self::OpenAiChat => openai_chat::url(base_url),
         }
-    }
-}
-
-impl FromStr for Api {
-    type Err = UnknownApi;
-
-    fn from_str(name: &str) -> Result<Self, UnknownApi> {
-        let known = Self::ALL.into_iter().find(|api| api.as_str() == name);
-        known.ok_or_else(|| UnknownApi(name.to_owned()))
     }
 }

@@ -34,6 +34,9 @@ use tokio_util::sync::CancellationToken;
 /// How long a failing database is still waited for once we have been asked to stop.
 const PATIENCE_WHEN_STOPPING: Duration = Duration::from_secs(10);
 
+/// Seeds of rounds have so many bits: every JSON reader keeps a number below 2⁵³ exactly.
+pub const SEED_BITS: u32 = 53;
+
 /// What happens in a round, for whoever shows progress. Holds no response text.
 #[derive(Clone, Debug)]
 pub enum Event<'a> {
@@ -71,7 +74,7 @@ pub type Observer = Arc<dyn Fn(&Event<'_>) + Send + Sync>;
 pub struct RoundOrder<'a> {
     /// Which scenario, with its settings.
     pub scenario: &'a Scenario,
-    /// Reproduces the schedule; below 2⁵³, so that every JSON reader keeps it.
+    /// Reproduces the schedule; of [`SEED_BITS`] bits.
     pub seed: u64,
     /// Its place on the time grid; `None` if started by hand.
     pub due_at: Option<OffsetDateTime>,

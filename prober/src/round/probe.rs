@@ -13,7 +13,7 @@ use crate::store::{
 };
 use canary_gen::document::Summary;
 use canary_gen::{Document, DocumentSpec, ProbeNumber, Slot, TenantNumber};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// What a probe adds to its round.
 pub(super) struct Judged {
@@ -31,11 +31,23 @@ pub(super) enum ProbeError {
     Weaver,
 }
 
-struct DocumentPrompt(Document);
+/// A document as a prompt. Whoever has woven it to its end knows its measures.
+struct DocumentPrompt {
+    document: Document,
+    measured: Arc<OnceLock<Summary>>,
+}
 
 impl Prompt for DocumentPrompt {
     fn chunks(&self) -> Box<dyn Iterator<Item = String> + Send> {
-        Box::new(self.0.weave())
+        let mut weaver = self.document.weave();
+        let measured = Arc::clone(&self.measured);
+        Box::new(std::iter::from_fn(move || {
+            let chunk = weaver.next();
+            if chunk.is_none() {
+                measured.get_or_init(|| weaver.summary());
+            }
+            chunk
+        }))
     }
 }
 
@@ -183,13 +195,17 @@ async fn weave(
     let ring = executor.ring.clone();
     let target = session.target.clone();
     let woven = tokio::task::spawn_blocking(move || {
-        let document = Document::new(spec, ring.clone());
-        let mut check = Check::new(ring, spec.tenant, spec.probe);
-        let prompt = Arc::new(DocumentPrompt(document.clone()));
-        let prepared = endpoint::prepare(&target, prompt, max_answer_tokens, &mut |bytes| {
-            check.push(bytes)
+        let measured = Arc::new(OnceLock::new());
+        let prompt = Arc::new(DocumentPrompt {
+            document: Document::new(spec, ring.clone()),
+            measured: Arc::clone(&measured),
         });
-        let document = document.measure();
+        let mut check = Check::new(ring, spec.tenant, spec.probe);
+        let prepared = endpoint::prepare(&target, prompt, max_answer_tokens, &mut |bytes| {
+            check.push(bytes);
+        });
+        // Preparing went through the document to its end.
+        let document = measured.get().copied().unwrap_or_default();
         Ready {
             prepared,
             document,

@@ -6,7 +6,7 @@ use prober::clock::SystemClock;
 use prober::config::{self, Config};
 use prober::round::{Executor, RoundOrder, RoundReport, Session};
 use prober::store::{Location, Store};
-use secrecy::{ExposeSecret, SecretString};
+use secrecy::SecretString;
 use simulator::{FaultSetting, Simulator};
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 use sqlx::{Connection, PgConnection};
@@ -284,10 +284,6 @@ pub(crate) fn assert_no_secrets(text: &str) {
     for (tenant, key) in TENANTS {
         assert!(!text.contains(key), "the key of {tenant} was shown");
     }
-}
-
-pub(crate) fn url_of(secret: &SecretString) -> &str {
-    secret.expose_secret()
 }
 
 /// The `prober` command, without the database and log level of whoever runs the tests.

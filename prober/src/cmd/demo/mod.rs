@@ -9,7 +9,7 @@ mod stage;
 use super::{CommandError, exit, location, print, progress, say, signals};
 use crate::clock::{Clock as _, SystemClock};
 use crate::config::{self, Config};
-use crate::round::{Executor, RoundOrder, RoundReport, Session};
+use crate::round::{Executor, RoundOrder, RoundReport, SEED_BITS, Session};
 use crate::store::Store;
 use canary_gen::key_file;
 use report::Outcome;
@@ -33,7 +33,7 @@ pub struct Args {
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
     /// Of all choices: the same seed gives the same schedules.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(..1 << super::once::SEED_BITS))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(..1 << SEED_BITS))]
     seed: u64,
 }
 
