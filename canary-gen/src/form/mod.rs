@@ -131,13 +131,24 @@ impl Shape {
     }
 }
 
-fn repetitions(symbols: &[u8]) -> (u32, u32) {
-    let pairs: Vec<&[u8]> = symbols.windows(2).collect();
-    let doubled = pairs.iter().filter(|pair| pair[0] == pair[1]).count();
-    let repeated = (1..pairs.len())
-        .filter(|&at| pairs[..at].contains(&pairs[at]))
-        .count();
-    (doubled as u32, repeated as u32)
+/// Doubled symbols, and pairs of neighbours that occurred before.
+fn repetitions<S: Copy + Eq + Into<u32>>(symbols: &[S]) -> (u32, u32) {
+    // One bit for each of the 4,096 hashes of a pair: a clear one proves the pair new, so only the
+    // few whose bit is set are looked for among the earlier ones.
+    let mut seen = [0u64; 64];
+    let (mut doubled, mut repeated) = (0, 0);
+    for (at, pair) in symbols.windows(2).enumerate() {
+        let (first, second) = (pair[0], pair[1]);
+        doubled += u32::from(first == second);
+        let hash = (first.into() << 16 ^ second.into()).wrapping_mul(0x9e37_79b1) >> 20;
+        let (word, bit) = ((hash >> 6) as usize, 1 << (hash & 63));
+        if seen[word] & bit != 0 {
+            let mut earlier = symbols[..=at].windows(2);
+            repeated += u32::from(earlier.any(|pair| pair[0] == first && pair[1] == second));
+        }
+        seen[word] |= bit;
+    }
+    (doubled, repeated)
 }
 
 /// Writes `symbols` in groups, a dash between them.
@@ -160,6 +171,15 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    fn counted_plainly<S: Eq>(symbols: &[S]) -> (u32, u32) {
+        let pairs: Vec<&[S]> = symbols.windows(2).collect();
+        let doubled = pairs.iter().filter(|pair| pair[0] == pair[1]).count();
+        let repeated = (1..pairs.len())
+            .filter(|&at| pairs[..at].contains(&pairs[at]))
+            .count();
+        (doubled as u32, repeated as u32)
+    }
+
     proptest! {
         #[test]
         fn every_form_round_trips_in_any_case_and_without_dashes(bytes: [u8; 16]) {
@@ -176,6 +196,19 @@ mod tests {
             for form in Form::ALL {
                 let _ = form.parse(&text);
             }
+        }
+
+        #[test]
+        fn repetitions_are_those_of_a_plain_count(
+            few in proptest::collection::vec(0u8..6, 0..45),
+            letters in proptest::collection::vec(b'A'..=b'Z', 0..45),
+            words in proptest::collection::vec(0u16..2_048, 0..45),
+            alike in proptest::collection::vec((0u16..4).prop_map(|number| number << 12), 0..45),
+        ) {
+            prop_assert_eq!(repetitions(&few), counted_plainly(&few));
+            prop_assert_eq!(repetitions(&letters), counted_plainly(&letters));
+            prop_assert_eq!(repetitions(&words), counted_plainly(&words));
+            prop_assert_eq!(repetitions(&alike), counted_plainly(&alike));
         }
     }
 
