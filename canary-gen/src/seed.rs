@@ -83,11 +83,38 @@ impl Choices {
         items[self.below(items.len() as u64) as usize]
     }
 
+    /// Bits for several small choices, for one step of the stream.
+    pub fn draw(&mut self) -> Draw {
+        Draw(self.0.next_u64())
+    }
+
     /// Puts `items` into a random order (Fisher and Yates).
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             items.swap(last, self.below(last as u64 + 1) as usize);
         }
+    }
+}
+
+/// 64 random bits, used up by small choices. While the product of all their bounds stays below 2³²,
+/// no outcome is likelier than another by more than one in 2³².
+#[derive(Clone, Debug)]
+pub struct Draw(u64);
+
+impl Draw {
+    /// A number in `0..bound`; 0 when `bound` is 0.
+    #[inline]
+    pub fn below(&mut self, bound: u32) -> u32 {
+        let product = u128::from(self.0) * u128::from(bound);
+        // The bits are a fraction: its product's whole part is the choice, the rest is as good a fraction.
+        self.0 = product as u64;
+        (product >> 64) as u32
+    }
+
+    /// One of `items`, which must not be empty.
+    #[inline]
+    pub fn pick<'a, T, const COUNT: usize>(&mut self, items: &'a [T; COUNT]) -> &'a T {
+        &items[self.below(COUNT as u32) as usize]
     }
 }
 
@@ -118,5 +145,24 @@ mod tests {
             assert!((0.0..1.0).contains(&choices.fraction()));
         }
         assert_eq!(choices.below(0), 0);
+    }
+
+    #[test]
+    fn the_choices_of_a_draw_are_even_and_independent() {
+        let mut choices = Seed::from_number(2).choices();
+        let mut counts = [[[0u32; 5]; 4]; 3];
+        for _ in 0..60_000 {
+            let mut draw = choices.draw();
+            let first = *draw.pick(&[0usize, 1, 2]);
+            let [second, third] = [4, 5].map(|bound| draw.below(bound) as usize);
+            counts[first][second][third] += 1;
+        }
+        // 1,000 are expected, with a standard deviation of 31.
+        let all = counts.as_flattened().as_flattened();
+        assert!(
+            all.iter().all(|count| (850..1_150).contains(count)),
+            "{all:?}"
+        );
+        assert_eq!(choices.draw().below(0), 0);
     }
 }

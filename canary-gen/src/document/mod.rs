@@ -13,7 +13,9 @@
 //! What is the access code of section 7?
 //! ```
 
+mod chunk;
 mod filler;
+mod phrases;
 mod weaver;
 
 use crate::canary::{ProbeNumber, Slot, TenantNumber};
@@ -144,7 +146,7 @@ impl Document {
         &self.spec
     }
 
-    /// The text, chunk by chunk (about 16 KiB each, cut between words).
+    /// The text, chunk by chunk (about 16 KiB each, whatever the stride; cut between sentences).
     #[must_use]
     pub fn weave(&self) -> Weaver {
         Weaver::new(self.spec, self.ring.clone())

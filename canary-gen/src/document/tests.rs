@@ -91,6 +91,28 @@ fn the_same_specification_gives_the_same_bytes_and_another_seed_differs_from_the
 }
 
 #[test]
+fn chunks_are_cut_alike_each_time_and_stay_small_where_the_stride_is_long() {
+    let layouts = [64, 1_024, 50_000].map(|stride_tokens| Layout::Sparse { stride_tokens });
+    for layout in layouts.into_iter().chain([Layout::Dense]) {
+        let document = document(spec(layout, 120_000));
+        let chunks: Vec<String> = document.weave().collect();
+        let (_, full) = chunks.split_last().unwrap();
+        for chunk in full {
+            assert!((16_384..16_896).contains(&chunk.len()), "{}", chunk.len());
+        }
+        // Two weavers side by side, other questions asked of the document between their chunks.
+        let mut pair = (document.weave(), document.weave());
+        for chunk in &chunks {
+            assert_eq!(pair.0.next().as_ref(), Some(chunk));
+            let _ = document.token_of(Slot::new(1).unwrap());
+            assert_eq!(pair.1.next().as_ref(), Some(chunk));
+            assert_eq!(pair.0.summary(), pair.1.summary());
+        }
+        assert_eq!((pair.0.next(), pair.1.next()), (None, None));
+    }
+}
+
+#[test]
 fn every_page_sized_window_of_a_dense_document_holds_a_whole_canary() {
     let text: String = document(spec(Layout::Dense, 40_000)).weave().collect();
     let sightings = scan(&ring(), text.as_bytes());

@@ -1,39 +1,38 @@
 //! The weaver: a document as a stream of chunks.
 
-use super::{DocumentSpec, Layout, PAGE_TOKENS, SMALLEST_STRIDE, Summary, filler};
+use super::chunk::Chunk;
+use super::filler::{self, Separator};
+use super::{DocumentSpec, Layout, PAGE_TOKENS, SMALLEST_STRIDE, Summary};
 use crate::canary::{Identity, Slot};
 use crate::key::KeyRing;
 use crate::seed::Choices;
-use std::collections::VecDeque;
 use std::fmt::Write as _;
 
-/// A chunk is handed out once it has grown to this many bytes.
-const CHUNK_BYTES: usize = 16 << 10;
 /// A paragraph of filler ends after so many sentences.
 const PARAGRAPH_SENTENCES: u32 = 5;
-/// How many recent slots' positions are remembered: more than one chunk can hold.
-const RECENT_SLOTS: usize = 1 << 10;
 
 /// Yields a document's text chunk by chunk. Memory: one chunk.
 pub struct Weaver {
     spec: DocumentSpec,
     ring: KeyRing,
     filler: Choices,
-    asked: Choices,
-    chunk: String,
+    chunk: Chunk,
     summary: Summary,
+    /// Sentences of filler since the last paragraph break.
     sentences: u32,
-    /// The text ends with a paragraph break: the next sentence needs no space before it.
-    at_line_start: bool,
-    recent: VecDeque<(u32, u64)>,
+    /// The slots of the last chunk, each with the estimated token at which it begins.
+    recent: Vec<(u32, u64)>,
     stage: Stage,
 }
 
+/// What comes next.
 #[derive(Clone, Copy)]
 enum Stage {
     Opening,
-    Body,
-    Closing,
+    /// Filler until so many tokens are reached, then the record of a slot.
+    Slot(Slot, f64),
+    /// Filler until so many tokens are reached, then the question for a section (0: none).
+    Question(u32, f64),
     End,
 }
 
@@ -41,12 +40,10 @@ impl Weaver {
     pub(super) fn new(spec: DocumentSpec, ring: KeyRing) -> Self {
         Self {
             filler: spec.seed.child("filler").choices(),
-            asked: spec.seed.child("question").choices(),
-            chunk: String::with_capacity(CHUNK_BYTES + 1024),
+            chunk: Chunk::new(),
             summary: Summary::default(),
             sentences: 0,
-            at_line_start: false,
-            recent: VecDeque::new(),
+            recent: Vec::new(),
             stage: Stage::Opening,
             spec,
             ring,
@@ -104,21 +101,38 @@ impl Weaver {
         self.summary.units += 10 + 8;
     }
 
-    /// One slot and the filler before it, or the end of the slots.
-    fn plant_next(&mut self) {
+    /// The stage after the opening or a slot: the next slot, or the question if there is no room for one.
+    fn next_stage(&self) -> Stage {
         let index = self.summary.slots;
-        let next = Slot::new(u64::from(index)).filter(|_| self.has_room_for(index));
-        let Some(slot) = next else {
-            self.stage = Stage::Closing;
-            return;
-        };
-        let start = self.spec.measure.overhead + f64::from(index) * self.stride();
-        self.fill_until(start);
-        if self.recent.len() == RECENT_SLOTS {
-            self.recent.pop_front();
+        let slot = Slot::new(u64::from(index)).filter(|_| self.has_room_for(index));
+        match slot {
+            Some(slot) => {
+                let start = self.spec.measure.overhead + f64::from(index) * self.stride();
+                Stage::Slot(slot, start)
+            }
+            None => {
+                let section = self.asked_section();
+                let reserve = question_units(section) as f64 * self.spec.measure.per_unit;
+                Stage::Question(section, self.spec.tokens as f64 - reserve)
+            }
         }
-        self.recent
-            .push_back((index, self.tokens().max(0.0) as u64));
+    }
+
+    /// The section that the question asks for, of those written; 0 if there is none.
+    fn asked_section(&self) -> u32 {
+        match self.summary.slots {
+            0 => 0,
+            slots => {
+                let mut choices = self.spec.seed.child("question").choices();
+                choices.between(1, u64::from(slots)) as u32
+            }
+        }
+    }
+
+    /// The record of a slot.
+    fn plant(&mut self, slot: Slot) {
+        let index = self.summary.slots;
+        self.recent.push((index, self.tokens().max(0.0) as u64));
         let identity = Identity {
             tenant: self.spec.tenant,
             probe: self.spec.probe,
@@ -165,56 +179,51 @@ impl Weaver {
         }
     }
 
-    /// One sentence, if there is room for one; else false.
-    fn fill_once(&mut self, tokens: f64) -> bool {
-        let room = self.room_until(tokens);
-        if room < filler::SHORTEST {
-            return false;
+    /// Filler until the estimate reaches `tokens`; false if the chunk is full before that.
+    fn fill_until(&mut self, tokens: f64) -> bool {
+        let mut room = self.room_until(tokens);
+        while room >= filler::SHORTEST {
+            if self.chunk.is_full() {
+                return false;
+            }
+            let units = self.fill_once(room);
+            self.summary.units += units;
+            room = match room - units {
+                // Where a unit costs next to no tokens, the room was taken for less than it is.
+                0 => self.room_until(tokens),
+                left => left,
+            };
         }
-        // A paragraph break is a unit of its own and must leave room for a sentence or for nothing.
-        if self.sentences >= PARAGRAPH_SENTENCES && room > filler::SHORTEST + 1 {
-            self.chunk.push_str("\n\n");
-            self.sentences = 0;
-            self.at_line_start = true;
-            self.summary.units += 1;
-            return true;
-        }
-        if !std::mem::take(&mut self.at_line_start) {
-            self.chunk.push(' ');
-        }
-        self.sentences += 1;
-        self.summary.units += filler::sentence(&mut self.filler, room, &mut self.chunk);
         true
     }
 
-    fn fill_until(&mut self, tokens: f64) {
-        while self.fill_once(tokens) {}
+    /// One sentence of at most `room` units and what parts it from the text before.
+    fn fill_once(&mut self, room: u64) -> u64 {
+        // A paragraph break is a unit of its own and must leave room for a sentence.
+        let breaks = self.sentences >= PARAGRAPH_SENTENCES && room > filler::SHORTEST + 1;
+        let separator = if breaks {
+            self.sentences = 0;
+            Separator::ParagraphBreak
+        } else {
+            Separator::Space
+        };
+        self.sentences += 1;
+        let room = room - u64::from(breaks);
+        u64::from(breaks) + filler::sentence(&mut self.filler, room, separator, &mut self.chunk)
     }
 
-    /// One sentence of filler after the last slot, or the question and the end.
-    fn close(&mut self) {
-        let slots = self.summary.slots;
-        let section = if slots == 0 {
-            0
+    /// The question and the end.
+    fn ask(&mut self, section: u32) {
+        let _ = if section == 0 {
+            write!(self.chunk, "\n\nContinue the text.")
         } else {
-            self.asked.clone().between(1, u64::from(slots)) as u32
-        };
-        let question = question_units(section);
-        let reserve = question as f64 * self.spec.measure.per_unit;
-        if self.fill_once(self.spec.tokens as f64 - reserve) {
-            return;
-        }
-        if section == 0 {
-            self.chunk.push_str("\n\nContinue the text.");
-        } else {
-            let _ = write!(
+            self.summary.asked = Slot::new(u64::from(section - 1));
+            write!(
                 self.chunk,
                 "\n\nWhat is the access code of section {section}?"
-            );
-            self.summary.asked = Slot::new(u64::from(section - 1));
-        }
-        self.summary.units += question;
-        self.stage = Stage::End;
+            )
+        };
+        self.summary.units += question_units(section);
     }
 }
 
@@ -222,25 +231,31 @@ impl Iterator for Weaver {
     type Item = String;
 
     fn next(&mut self) -> Option<String> {
-        while self.chunk.len() < CHUNK_BYTES {
+        self.recent.clear();
+        while !self.chunk.is_full() {
             match self.stage {
                 Stage::Opening => {
                     self.open();
-                    self.stage = Stage::Body;
+                    self.stage = self.next_stage();
                 }
-                Stage::Body => self.plant_next(),
-                Stage::Closing => self.close(),
+                Stage::Slot(slot, start) => {
+                    if self.fill_until(start) {
+                        self.plant(slot);
+                        self.stage = self.next_stage();
+                    }
+                }
+                Stage::Question(section, start) => {
+                    if self.fill_until(start) {
+                        self.ask(section);
+                        self.stage = Stage::End;
+                    }
+                }
                 Stage::End => break,
             }
         }
-        if self.chunk.is_empty() {
-            return None;
-        }
-        self.summary.bytes += self.chunk.len() as u64;
-        Some(std::mem::replace(
-            &mut self.chunk,
-            String::with_capacity(CHUNK_BYTES + 1024),
-        ))
+        let text = self.chunk.take()?;
+        self.summary.bytes += text.len() as u64;
+        Some(text)
     }
 }
 
