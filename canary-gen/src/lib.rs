@@ -22,5 +22,5 @@ pub use canary::{Canary, Identity, ProbeNumber, Slot, TenantNumber};
 pub use document::{Document, DocumentSpec, Layout, TokenMeasure};
 pub use form::Form;
 pub use key::{Key, KeyId, KeyRing};
-pub use scan::{Scanner, Sighting};
+pub use scan::{Scanner, Search, Sighting};
 pub use seed::Seed;

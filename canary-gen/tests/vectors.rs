@@ -25,6 +25,8 @@ struct Accept {
     code: String,
     uuid: String,
     digits: String,
+    words: String,
+    names: String,
     minted_tweak: BTreeMap<String, u8>,
 }
 
@@ -76,7 +78,13 @@ fn every_accepted_vector_is_sealed_written_read_and_opened_alike() {
             "{}",
             vector.canary
         );
-        let texts = [&vector.code, &vector.uuid, &vector.digits];
+        let texts = [
+            &vector.code,
+            &vector.uuid,
+            &vector.digits,
+            &vector.words,
+            &vector.names,
+        ];
         for (form, text) in Form::ALL.into_iter().zip(texts) {
             assert_eq!(&form.write(&canary), text);
             assert_eq!(form.parse(text), Some(canary));

@@ -15,6 +15,11 @@ const HEADING: &[u8] = b"Section ";
 const CODE_LENGTH: usize = 24;
 const CODE_DASHES: usize = 4;
 const CODE_MARKS: usize = 4;
+/// What introduces a code of words, how many words it has at least, and within how many bytes its
+/// sentence ends.
+const SPOKEN: [&[u8]; 3] = [b"The access code of section ", b"Code ", b"Again "];
+const SPOKEN_WORDS: usize = 8;
+const SPOKEN_BYTES: usize = 200;
 /// A question ends with its question mark within so many bytes.
 const QUESTION_BYTES: usize = 4_096;
 /// A role's mark in the chat template, such as `<|assistant|>`, opens and ends so.
@@ -127,23 +132,60 @@ fn is_heading(text: &[u8], at: usize) -> bool {
     at_line_start && text.get(at + HEADING.len()).is_some_and(u8::is_ascii_digit)
 }
 
-/// The different strings in a text that look like codes, in order.
+/// The different strings in a text that look like codes, or are called so, in order.
 fn codes(text: &[u8]) -> Vec<String> {
-    let in_code = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'-';
+    let mut found = written_codes(text);
+    found.extend(spoken_codes(text));
+    found.sort_by_key(|(at, _)| *at);
     let mut codes: Vec<String> = Vec::new();
+    for (_, code) in found {
+        if !codes.contains(&code) {
+            codes.push(code);
+        }
+    }
+    codes
+}
+
+/// Runs of letters, digits and dashes that no compound word is.
+fn written_codes(text: &[u8]) -> Vec<(usize, String)> {
+    let in_code = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'-';
+    let mut at = 0;
+    let mut codes = Vec::new();
     for run in text.split(|byte| !in_code(byte)) {
         let count = |test: fn(&u8) -> bool| run.iter().filter(|byte| test(byte)).count();
-        if run.len() < CODE_LENGTH
-            || count(|&byte| byte == b'-') < CODE_DASHES
-            || count(|byte| byte.is_ascii_digit() || byte.is_ascii_uppercase()) < CODE_MARKS
+        if run.len() >= CODE_LENGTH
+            && count(|&byte| byte == b'-') >= CODE_DASHES
+            && count(|byte| byte.is_ascii_digit() || byte.is_ascii_uppercase()) >= CODE_MARKS
         {
-            continue;
+            codes.push((at, String::from_utf8_lossy(run).into_owned()));
         }
-        let code = String::from_utf8_lossy(run);
-        if codes.last().is_none_or(|last| *last != code)
-            && !codes.iter().any(|known| *known == code)
-        {
-            codes.push(code.into_owned());
+        at += run.len() + 1;
+    }
+    codes
+}
+
+/// Words and names that a sentence calls a code: only the sentence tells them from prose.
+fn spoken_codes(text: &[u8]) -> Vec<(usize, String)> {
+    let mut codes = Vec::new();
+    for introduction in SPOKEN {
+        for start in memmem::find_iter(text, introduction) {
+            let at = start + introduction.len();
+            let rest = &text[at..text.len().min(at + SPOKEN_BYTES)];
+            // "The access code of section 7 is …": the number stands between.
+            let number = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+            let code = match rest[number..].strip_prefix(b" is ") {
+                Some(code) => code,
+                None => &rest[number..],
+            };
+            let Some(end) = code.iter().position(|&byte| byte == b'.') else {
+                continue;
+            };
+            let code = String::from_utf8_lossy(&code[..end]);
+            let is_spoken =
+                |letter: char| letter.is_ascii_alphabetic() || matches!(letter, ' ' | ',');
+            if code.chars().all(is_spoken) && code.split(' ').count() >= SPOKEN_WORDS {
+                codes.push((at, code.into_owned()));
+            }
         }
     }
     codes
@@ -219,6 +261,24 @@ mod tests {
         assert_eq!(
             question("List the access codes."),
             format!("{CODE_1}\n{CODE_2}")
+        );
+    }
+
+    #[test]
+    fn a_code_of_words_or_names_is_known_by_its_sentence() {
+        let words = "acorn bagel cactus daisy eagle fabric gallon hazel igloo jaguar kernel";
+        let names = "Babab Dafuh, Kadol Tavik, Munos Rapiv, Yuyuy Wosit";
+        let text = format!(
+            "Section 1\n\nThe access code of section 1 is {words}. The board agreed with all of it in the end.\n\n\
+             Section 2\n\nCode {names}. Again {names}."
+        );
+        assert_eq!(
+            ask(&format!("{text}\n\nWhat is the access code of section 1?")),
+            format!("The access code of section 1 is {words}.")
+        );
+        assert_eq!(
+            ask(&format!("{text}\n\nWhat is the access code of section 2?")),
+            format!("The access code of section 2 is {names}.")
         );
     }
 

@@ -78,6 +78,8 @@ impl TokenMeasure {
                 Form::Code => 26.0,
                 Form::Uuid => 33.0,
                 Form::Digits => 50.0,
+                Form::Words => 14.0,
+                Form::Names => 32.0,
             },
         }
     }

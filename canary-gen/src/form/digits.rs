@@ -2,7 +2,7 @@
 //! `checksum × 2¹²⁸ + value`, most significant digit first, where `value` is the 128 bits and the
 //! checksum `value mod 29` fills what 40 digits can hold beyond 128 bits.
 
-use super::{Shape, grouped};
+use super::{Alphabet, Form, NO_SYMBOL, Shape, Values, grouped, values_of};
 use crate::canary::Canary;
 
 const GROUPS: [usize; 10] = [4; 10];
@@ -10,38 +10,46 @@ const DASHES: [usize; 9] = [4, 9, 14, 19, 24, 29, 34, 39, 44];
 /// 29 × 2¹²⁸ is the largest multiple of 2¹²⁸ below 10⁴⁰.
 const CHECKSUMS: u128 = 29;
 
-pub(super) const SHAPES: [Shape; 2] = [
-    Shape {
-        length: 49,
-        dashes: &DASHES,
-        read_symbols,
-    },
-    Shape {
-        length: 40,
-        dashes: &[],
-        read_symbols,
-    },
+const LENGTH: usize = 40;
+
+pub(super) static ALPHABET: Alphabet = Alphabet {
+    form: Form::Digits,
+    length: LENGTH,
+    radix: 10,
+    first_values: 10,
+    values: &VALUES,
+    read,
+    bits: |_| std::f32::consts::LOG2_10,
+};
+
+pub(super) static SHAPES: [Shape; 2] = [
+    Shape::new(&ALPHABET, 49, &DASHES),
+    Shape::new(&ALPHABET, 40, &[]),
 ];
 
+const VALUES: [u8; 256] = values_of(b"0123456789", 0);
+
 pub(super) fn write(canary: &Canary) -> String {
-    grouped(&symbols(canary), &GROUPS)
+    grouped(&symbols(canary).map(|value| b'0' + value), &GROUPS)
 }
 
-pub(super) fn symbols(canary: &Canary) -> [u8; 40] {
+pub(super) fn symbols(canary: &Canary) -> [u8; LENGTH] {
     let value = u128::from_be_bytes(canary.0);
     let mut number = Number::new(value, (value % CHECKSUMS) as u64);
-    let mut symbols = [0; 40];
+    let mut symbols = [0; LENGTH];
     for symbol in symbols.iter_mut().rev() {
-        *symbol = b'0' + number.divide_by_ten();
+        *symbol = number.divide_by_ten();
     }
     symbols
 }
 
-fn read_symbols(symbols: &[u8]) -> Option<Canary> {
+fn read(values: &Values) -> Option<Canary> {
     let mut number = Number::new(0, 0);
-    for &symbol in symbols {
-        let digit = char::from(symbol).to_digit(10)?;
-        number.append_digit(digit);
+    for &value in &values[..LENGTH] {
+        if value == NO_SYMBOL {
+            return None;
+        }
+        number.append_digit(value);
     }
     let (value, checksum) = number.parts();
     let good = u128::from(checksum) == value % CHECKSUMS;
@@ -73,7 +81,7 @@ impl Number {
     }
 
     /// Multiplies by ten and adds a digit. Forty digits fit.
-    fn append_digit(&mut self, digit: u32) {
+    fn append_digit(&mut self, digit: u8) {
         let mut carry = u128::from(digit);
         for word in &mut self.0 {
             let part = u128::from(*word) * 10 + carry;
@@ -86,7 +94,6 @@ impl Number {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::form::Form;
 
     #[test]
     fn the_smallest_and_the_largest_value_are_written_with_their_checksum() {

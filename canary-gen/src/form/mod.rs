@@ -1,11 +1,13 @@
 //! Forms: ways to write a canary into text, each a bijection of the same 128 bits.
 //!
-//! `words` and `names` (docs/canary-format.md) take their place here, one file each, with an
-//! arm in every `match` below; the scanner asks `Form::shapes` and needs no change.
+//! One file a form, with an arm in every `match` below. Four forms are *spelled*: each of their
+//! symbols is a character of an alphabet. The symbols of `words` are words.
 
 mod code;
 mod digits;
+pub(crate) mod names;
 mod uuid;
+pub(crate) mod words;
 
 use crate::canary::Canary;
 use std::{fmt, str::FromStr};
@@ -20,16 +22,86 @@ pub enum Form {
     Uuid,
     /// 40 decimal digits in ten groups of four; read without dashes, too.
     Digits,
+    /// Eleven words of a list of 4,096.
+    Words,
+    /// Four invented names of two parts.
+    Names,
 }
 
-/// The length in bytes of the longest writing of any form.
-pub const LONGEST: usize = 49;
-/// The length in bytes of the shortest writing of any form.
-pub const SHORTEST: usize = 26;
+/// The most symbols a spelled writing has.
+pub(crate) const MOST_SYMBOLS: usize = 40;
+/// The value of a byte that is no symbol of an alphabet.
+pub(crate) const NO_SYMBOL: u8 = 0xff;
+/// The number of a word that is not on the list.
+pub(crate) const NO_WORD: u16 = 0xffff;
+
+/// The symbol values of a spelled writing; as many of them as its form has are meant.
+pub(crate) type Values = [u8; MOST_SYMBOLS];
+
+/// The symbols of a spelled form.
+#[derive(Debug)]
+pub(crate) struct Alphabet {
+    pub(crate) form: Form,
+    /// Symbols of one canary.
+    pub(crate) length: usize,
+    /// Symbols have the values `0..radix`.
+    pub(crate) radix: u8,
+    /// The first symbol has the values `0..first_values`.
+    first_values: u8,
+    /// The value of each byte, [`NO_SYMBOL`] where it has none.
+    pub(crate) values: &'static [u8; 256],
+    read: fn(&Values) -> Option<Canary>,
+    /// How many bits the symbol at a place carries.
+    pub(crate) bits: fn(usize) -> f32,
+}
+
+impl Alphabet {
+    /// The alphabets of all spelled forms.
+    pub(crate) fn all() -> [&'static Self; 4] {
+        [
+            &code::ALPHABET,
+            &uuid::ALPHABET,
+            &digits::ALPHABET,
+            &names::ALPHABET,
+        ]
+    }
+
+    /// The alphabet of a spelled form; `None` for `words`.
+    pub(crate) fn of(form: Form) -> Option<&'static Self> {
+        Self::all()
+            .into_iter()
+            .find(|alphabet| alphabet.form == form)
+    }
+
+    /// The canary that these values write; `None` when they write none. Values beyond the form's
+    /// length are ignored.
+    pub(crate) fn read(&self, values: &Values) -> Option<Canary> {
+        (self.read)(values)
+    }
+
+    /// The values that write a canary.
+    pub(crate) fn write(&self, canary: &Canary) -> Values {
+        let mut values = [NO_SYMBOL; MOST_SYMBOLS];
+        match self.form {
+            Form::Code => values[..26].copy_from_slice(&code::symbols(canary)),
+            Form::Uuid => values[..32].copy_from_slice(&uuid::symbols(canary)),
+            Form::Digits => values.copy_from_slice(&digits::symbols(canary)),
+            // `words` has no alphabet.
+            Form::Names | Form::Words => values.copy_from_slice(&names::symbols(canary)),
+        }
+        values
+    }
+}
 
 impl Form {
     /// Every form, in the order of the documentation.
-    pub const ALL: [Self; 3] = [Self::Code, Self::Uuid, Self::Digits];
+    pub const ALL: [Self; 5] = [
+        Self::Code,
+        Self::Uuid,
+        Self::Digits,
+        Self::Words,
+        Self::Names,
+    ];
 
     /// The form's name in configuration, tables and output.
     #[must_use]
@@ -38,6 +110,8 @@ impl Form {
             Self::Code => "code",
             Self::Uuid => "uuid",
             Self::Digits => "digits",
+            Self::Words => "words",
+            Self::Names => "names",
         }
     }
 
@@ -48,6 +122,8 @@ impl Form {
             Self::Code => code::write(canary),
             Self::Uuid => uuid::write(canary),
             Self::Digits => digits::write(canary),
+            Self::Words => words::write(canary),
+            Self::Names => names::write(canary),
         }
     }
 
@@ -56,29 +132,25 @@ impl Form {
     #[must_use]
     pub fn parse(self, text: &str) -> Option<Canary> {
         let bytes = text.as_bytes();
-        self.shapes()
-            .iter()
-            .filter(|shape| shape.length == bytes.len())
-            .find_map(|shape| shape.read(bytes))
+        match self {
+            Self::Code | Self::Uuid | Self::Digits => Shape::all()
+                .filter(|shape| shape.alphabet.form == self && shape.length == bytes.len())
+                .find_map(|shape| shape.read(bytes)),
+            Self::Words => words::parse(bytes),
+            Self::Names => names::parse(bytes),
+        }
     }
 
-    /// How much a writing repeats itself: doubled characters, then pairs that occur again
-    /// (separators left out). Lower is copied more surely.
+    /// How much a writing repeats itself: doubled symbols, then pairs that occur again (separators
+    /// left out). Symbols are characters, but words in `words`. Lower is copied more surely.
     #[must_use]
     pub fn repetitions(self, canary: &Canary) -> (u32, u32) {
         match self {
             Self::Code => repetitions(&code::symbols(canary)),
             Self::Uuid => repetitions(&uuid::symbols(canary)),
             Self::Digits => repetitions(&digits::symbols(canary)),
-        }
-    }
-
-    /// The fixed-length writings the scanner looks for.
-    pub(crate) fn shapes(self) -> &'static [Shape] {
-        match self {
-            Self::Code => &code::SHAPES,
-            Self::Uuid => &uuid::SHAPES,
-            Self::Digits => &digits::SHAPES,
+            Self::Words => repetitions(&words::symbols(canary)),
+            Self::Names => repetitions(&names::symbols(canary)),
         }
     }
 }
@@ -91,7 +163,7 @@ impl fmt::Display for Form {
 
 /// A name that is no form.
 #[derive(Debug, thiserror::Error)]
-#[error("unknown form `{0}` (known forms: `code`, `uuid`, `digits`)")]
+#[error("unknown form `{0}` (known forms: `code`, `uuid`, `digits`, `words`, `names`)")]
 pub struct UnknownForm(String);
 
 impl FromStr for Form {
@@ -105,30 +177,88 @@ impl FromStr for Form {
     }
 }
 
-/// One fixed-length writing: how long it is, where its dashes stand, and how the symbols between them
-/// are read.
+/// One fixed-length writing of a spelled form: how long it is and where its dashes stand.
+#[derive(Debug)]
 pub(crate) struct Shape {
+    pub(crate) alphabet: &'static Alphabet,
+    /// Bytes, dashes included.
     pub(crate) length: usize,
     dashes: &'static [usize],
-    read_symbols: fn(&[u8]) -> Option<Canary>,
 }
 
 impl Shape {
+    const fn new(alphabet: &'static Alphabet, length: usize, dashes: &'static [usize]) -> Self {
+        Self {
+            alphabet,
+            length,
+            dashes,
+        }
+    }
+
+    /// Where its first dash stands.
+    pub(crate) fn first_dash(&self) -> Option<usize> {
+        self.dashes.first().copied()
+    }
+
+    /// Whether a writing can begin with this byte.
+    #[inline]
+    pub(crate) fn may_begin_with(&self, byte: u8) -> bool {
+        self.alphabet.values[usize::from(byte)] < self.alphabet.first_values
+    }
+
+    /// Whether a bare writing can contain this byte.
+    #[inline]
+    pub(crate) fn may_contain(&self, byte: u8) -> bool {
+        self.alphabet.values[usize::from(byte)] != NO_SYMBOL
+    }
+
+    /// Every fixed-length writing, a form's grouped one before the one without dashes.
+    pub(crate) fn all() -> impl Iterator<Item = &'static Self> {
+        code::SHAPES
+            .iter()
+            .chain(&uuid::SHAPES)
+            .chain(&digits::SHAPES)
+    }
+
+    /// Whether dashes stand where they must.
+    pub(crate) fn has_its_dashes(&self, bytes: &[u8]) -> bool {
+        self.dashes.iter().all(|&at| bytes[at] == b'-')
+    }
+
     /// Reads `bytes`, exactly [`Self::length`] of them; `None` as soon as one does not fit.
     pub(crate) fn read(&self, bytes: &[u8]) -> Option<Canary> {
-        if self.dashes.iter().any(|&at| bytes[at] != b'-') {
+        if !self.has_its_dashes(bytes) {
             return None;
         }
-        let mut symbols = [0; LONGEST];
+        let mut values = [NO_SYMBOL; MOST_SYMBOLS];
         let mut count = 0;
-        for (at, &byte) in bytes.iter().enumerate() {
-            if !self.dashes.contains(&at) {
-                symbols[count] = byte;
+        let mut start = 0;
+        for &end in self.dashes.iter().chain([&self.length]) {
+            for &byte in &bytes[start..end] {
+                let value = self.alphabet.values[usize::from(byte)];
+                if value == NO_SYMBOL {
+                    return None;
+                }
+                values[count] = value;
                 count += 1;
             }
+            start = end + 1;
         }
-        (self.read_symbols)(&symbols[..count])
+        self.alphabet.read(&values)
     }
+}
+
+/// The values of `characters`, either case, counted from `first`.
+const fn values_of(characters: &[u8], first: u8) -> [u8; 256] {
+    let mut values = [NO_SYMBOL; 256];
+    let mut index = 0;
+    while index < characters.len() {
+        let value = first + index as u8;
+        values[characters[index].to_ascii_lowercase() as usize] = value;
+        values[characters[index].to_ascii_uppercase() as usize] = value;
+        index += 1;
+    }
+    values
 }
 
 /// Doubled symbols, and pairs of neighbours that occurred before.
@@ -153,7 +283,7 @@ fn repetitions<S: Copy + Eq + Into<u32>>(symbols: &[S]) -> (u32, u32) {
 
 /// Writes `symbols` in groups, a dash between them.
 fn grouped(symbols: &[u8], groups: &[usize]) -> String {
-    let mut text = String::with_capacity(LONGEST);
+    let mut text = String::with_capacity(symbols.len() + groups.len());
     let mut rest = symbols;
     for (index, &length) in groups.iter().enumerate() {
         if index > 0 {
@@ -182,12 +312,26 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_form_round_trips_in_any_case_and_without_dashes(bytes: [u8; 16]) {
+        fn every_form_round_trips_in_any_case_and_spelled_ones_without_separators(bytes: [u8; 16]) {
             for form in Form::ALL {
                 let text = form.write(&Canary(bytes));
-                for variant in [text.clone(), text.to_lowercase(), text.to_uppercase(), text.replace('-', "")] {
+                let bare: String = text.chars().filter(char::is_ascii_alphanumeric).collect();
+                let mut variants = vec![text.clone(), text.to_lowercase(), text.to_uppercase()];
+                if form != Form::Words {
+                    variants.push(bare);
+                }
+                for variant in variants {
                     prop_assert_eq!(form.parse(&variant), Some(Canary(bytes)), "{} {}", form, variant);
                 }
+            }
+        }
+
+        #[test]
+        fn an_alphabet_reads_what_it_writes(bytes: [u8; 16]) {
+            for alphabet in Alphabet::all() {
+                let values = alphabet.write(&Canary(bytes));
+                prop_assert_eq!(alphabet.read(&values), Some(Canary(bytes)));
+                prop_assert!(values[..alphabet.length].iter().all(|&value| value < alphabet.radix));
             }
         }
 
@@ -213,15 +357,16 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_and_shortest_writing_are_as_stated() {
-        let lengths = || {
-            Form::ALL
-                .into_iter()
-                .flat_map(Form::shapes)
-                .map(|shape| shape.length)
-        };
-        assert_eq!(lengths().max(), Some(LONGEST));
-        assert_eq!(lengths().min(), Some(SHORTEST));
+    fn a_canary_carries_128_bits_in_every_alphabet_and_its_checksum() {
+        for alphabet in Alphabet::all() {
+            let bits: f32 = (0..alphabet.length).map(alphabet.bits).sum();
+            let checksum = if alphabet.form == Form::Digits {
+                4.9
+            } else {
+                0.0
+            };
+            assert!((bits - 128.0 - checksum).abs() < 0.1, "{}", alphabet.form);
+        }
     }
 
     #[test]
@@ -237,6 +382,6 @@ mod tests {
         for form in Form::ALL {
             assert_eq!(form.as_str().parse::<Form>().ok(), Some(form));
         }
-        assert!("words".parse::<Form>().is_err());
+        assert!("emoji".parse::<Form>().is_err());
     }
 }

@@ -1,56 +1,139 @@
-//! Places where a whole canary could stand, and the verification of one.
+//! The verification of one place where a whole canary of fixed length could stand.
 
-use super::Sighting;
-use crate::form::{Form, SHORTEST};
-use crate::key::KeyRing;
+use crate::canary::Canary;
+use crate::form::{Form, Shape};
 
-/// The next place in `start..end` where at least [`SHORTEST`] bytes of letters, digits and dashes
-/// follow each other; `None` when there is none.
-///
-/// Looks at the last byte of the window first: in prose most windows end the search after a byte or
-/// two and move on by about twenty.
-pub(super) fn next_candidate(text: &[u8], start: usize, end: usize) -> Option<usize> {
-    let mut place = start;
-    while place < end && place + SHORTEST <= text.len() {
-        let window = &text[place..place + SHORTEST];
-        match window.iter().rposition(|&byte| !WRITES[usize::from(byte)]) {
-            Some(foreign) => place += foreign + 1,
-            None => return Some(place),
+/// The length in bytes of the longest fixed-length writing.
+pub(super) const LONGEST: usize = 49;
+/// The length in bytes of the shortest.
+pub(super) const SHORTEST: usize = 26;
+/// A writing has its letters in one case, but for so many: a group may start with a capital.
+/// Random base64 nearly never has.
+const MOST_IN_OTHER_CASE: usize = 5;
+
+/// A writing found at a place, not verified.
+pub(super) struct Writing {
+    pub(super) canary: Canary,
+    pub(super) form: Form,
+    pub(super) length: usize,
+}
+
+/// Whether a byte occurs in a fixed-length writing.
+pub(super) fn is_writing(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'-'
+}
+
+/// The first writing at `text[start..]` whose canary `verify` accepts. At least [`SHORTEST`] letters,
+/// digits or dashes must follow `start`.
+#[inline]
+pub(super) fn read_at(
+    text: &[u8],
+    start: usize,
+    verify: impl FnMut(&Writing) -> bool,
+) -> Option<Writing> {
+    let rest: &[u8; SHORTEST] = text[start..].first_chunk()?;
+    // Grouped writings are told apart by where their first dash stands; with a dash at none of these
+    // places only the bare ones are left.
+    let dash_at = |at: usize| rest[at] == b'-';
+    if dash_at(4) || dash_at(5) || dash_at(8) {
+        return try_shapes(text, start, verify, |shape| {
+            shape.first_dash().is_some_and(dash_at)
+        });
+    }
+    try_shapes(text, start, verify, |shape| {
+        shape.first_dash().is_none()
+            && shape.may_begin_with(rest[0])
+            && shape.may_contain(rest[12])
+            && shape.may_contain(rest[25])
+            && is_bounded(text, start, shape.length)
+    })
+}
+
+#[cold]
+fn try_shapes(
+    text: &[u8],
+    start: usize,
+    mut verify: impl FnMut(&Writing) -> bool,
+    could_be: impl Fn(&Shape) -> bool,
+) -> Option<Writing> {
+    for shape in Shape::all().filter(|shape| could_be(shape)) {
+        let Some(bytes) = text.get(start..start + shape.length) else {
+            continue;
+        };
+        if !shape.has_its_dashes(bytes) || mixes_case(bytes) {
+            continue;
+        }
+        let Some(canary) = shape.read(bytes) else {
+            continue;
+        };
+        if is_cut_from_simpler(shape, text, start) {
+            continue;
+        }
+        let writing = Writing {
+            canary,
+            form: shape.alphabet.form,
+            length: shape.length,
+        };
+        if verify(&writing) {
+            return Some(writing);
         }
     }
     None
 }
 
-/// The canary that starts exactly at `start`, if there is one. Its offset is relative to `text`.
-pub(super) fn read_at(ring: &KeyRing, text: &[u8], start: usize) -> Option<Sighting> {
-    let rest = &text[start..];
-    for form in Form::ALL {
-        for shape in form.shapes() {
-            let writing = rest.get(..shape.length);
-            let Some(canary) = writing.and_then(|writing| shape.read(writing)) else {
-                continue;
-            };
-            if let Some((key, identity)) = ring.open(&canary) {
-                return Some(Sighting {
-                    identity,
-                    key,
-                    form,
-                    offset: start as u64,
-                    length: shape.length,
-                });
-            }
-        }
-    }
-    None
+/// Whether something else than letters or digits stands on one side of a piece of text at least.
+fn is_bounded(text: &[u8], start: usize, length: usize) -> bool {
+    !(goes_on_before(text, start) && goes_on_behind(text, start + length))
 }
 
-/// The bytes that occur in a writing of any form.
-const WRITES: [bool; 256] = {
-    let mut writes = [false; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        writes[byte] = (byte as u8).is_ascii_alphanumeric() || byte as u8 == b'-';
-        byte += 1;
+fn goes_on_before(text: &[u8], start: usize) -> bool {
+    start
+        .checked_sub(1)
+        .is_some_and(|before| text[before].is_ascii_alphanumeric())
+}
+
+fn goes_on_behind(text: &[u8], end: usize) -> bool {
+    text.get(end).is_some_and(u8::is_ascii_alphanumeric)
+}
+
+/// Whether `range` is a fixed-length writing that [`read_at`] tries.
+pub(super) fn was_tried(text: &[u8], range: std::ops::Range<usize>) -> bool {
+    let bytes = &text[range.clone()];
+    let mut shapes = Shape::all().filter(|shape| shape.length == bytes.len());
+    shapes.any(|shape| {
+        shape.read(bytes).is_some()
+            && !mixes_case(bytes)
+            && !is_cut_from_simpler(shape, text, range.start)
+    })
+}
+
+/// Whether the first 24 of at least [`SHORTEST`] bytes hold too many letters of either case. (A fixed
+/// number, without a way out of the loop: the compiler makes a handful of instructions of it.)
+fn mixes_case(bytes: &[u8]) -> bool {
+    let Some(head) = bytes.first_chunk::<24>() else {
+        return false;
+    };
+    let (mut upper, mut lower) = (0u8, 0u8);
+    for byte in head {
+        upper += u8::from(byte.is_ascii_uppercase());
+        lower += u8::from(byte.is_ascii_lowercase());
     }
-    writes
-};
+    usize::from(upper.min(lower)) > MOST_IN_OTHER_CASE
+}
+
+/// Whether a bare writing is a piece of a longer run, and all its symbols belong to a smaller
+/// alphabet: 26 characters out of a hexadecimal number, 32 out of a decimal one. A canary looks so
+/// with a chance below 2⁻²¹; without this rule every hash would cost several verifications.
+fn is_cut_from_simpler(shape: &Shape, text: &[u8], start: usize) -> bool {
+    let simpler = match shape.alphabet.form {
+        Form::Code => 16,
+        Form::Uuid => 10,
+        Form::Digits | Form::Words | Form::Names => return false,
+    };
+    let end = start + shape.length;
+    (goes_on_before(text, start) || goes_on_behind(text, end))
+        && text[start..end]
+            .iter()
+            .filter(|&&byte| byte != b'-')
+            .all(|&byte| shape.alphabet.values[usize::from(byte)] < simpler)
+}

@@ -8,6 +8,7 @@ It wrote v1.json, which the Rust implementation must agree with (tests/vectors.r
 import hashlib
 import hmac
 import json
+import pathlib
 import random
 
 ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
@@ -45,11 +46,34 @@ def digits(canary):
     return "-".join(text[at : at + 4] for at in range(0, 40, 4))
 
 
-FORMS = {"code": code, "uuid": uuid, "digits": digits}
+WORDS = (pathlib.Path(__file__).parents[2] / "src" / "form" / "words.txt").read_text().split()
 
 
-def repetitions(text):
-    symbols = text.replace("-", "")
+def words(canary):
+    value = int.from_bytes(canary, "big")
+    number = value << 4 | value % 11
+    return " ".join(WORDS[number >> 12 * place & 0xFFF] for place in reversed(range(11)))
+
+
+def names(canary):
+    parts = []
+    for at in range(0, 16, 2):
+        bits = int.from_bytes(canary[at : at + 2], "big")
+        letters = "bcdfhklmnprstvwy"[bits >> 12], "aiou"[bits >> 10 & 3], "bcdfhklmnprstvwy"[bits >> 6 & 15]
+        letters += "aiou"[bits >> 4 & 3], "bcdfhklmnprstvwy"[bits & 15]
+        parts.append("".join(letters).capitalize())
+    return ", ".join(" ".join(parts[at : at + 2]) for at in range(0, 8, 2))
+
+
+FORMS = {"code": code, "uuid": uuid, "digits": digits, "words": words, "names": names}
+
+
+def symbols(form, text):
+    """What repetitions are counted in: words, or characters without separators and case."""
+    return text.split() if form is words else [letter for letter in text.lower() if letter.isalnum()]
+
+
+def repetitions(symbols):
     pairs = [symbols[at : at + 2] for at in range(len(symbols) - 1)]
     doubled = sum(pair[0] == pair[1] for pair in pairs)
     repeated = sum(pairs[at] in pairs[:at] for at in range(len(pairs)))
@@ -57,7 +81,10 @@ def repetitions(text):
 
 
 def minted_tweak(root, tenant, probe, slot, form):
-    return min(range(16), key=lambda tweak: (repetitions(form(seal(root, tenant, probe, slot, tweak))), tweak))
+    def cost(tweak):
+        return repetitions(symbols(form, form(seal(root, tenant, probe, slot, tweak)))), tweak
+
+    return min(range(16), key=cost)
 
 
 def accept(root, tenant, probe, slot, tweak):
@@ -70,9 +97,7 @@ def accept(root, tenant, probe, slot, tweak):
         "slot": slot,
         "tweak": tweak,
         "canary": canary.hex(),
-        "code": code(canary),
-        "uuid": uuid(canary),
-        "digits": digits(canary),
+        **{name: form(canary) for name, form in FORMS.items()},
         "minted_tweak": {name: minted_tweak(root, tenant, probe, slot, form) for name, form in FORMS.items()},
     }
 
@@ -87,15 +112,16 @@ def main():
         accepts.append(accept(draw.choice(roots), *fields))
     good = code(seal(roots[1], 7, 42, 3, 0))
     other = code(seal(roots[2], 7, 42, 3, 0))
-    flipped = ("1" if good[0] != "1" else "2") + good[1:]
     rejects = [
         {"why": "sealed by another key", "text": other},
-        {"why": "one character changed", "text": flipped},
         {"why": "two groups exchanged", "text": "-".join([good[6:11], good[:5], good[12:]])},
-        {"why": "a dash in the wrong place", "text": good[:4] + "-" + good[4] + good[6:]},
-        {"why": "last character missing", "text": good[:-1]},
+        {"why": "three characters missing", "text": good[:-3]},
         {"why": "above 128 bits", "text": "8" + "Z" * 4 + "-ZZZZZ" * 3 + "-ZZZZZZ"},
         {"why": "digits with another checksum", "text": "0000-0000-0000-0000-0000-0000-0000-0000-0000-0001"},
+        {"why": "words with another checksum", "text": " ".join([WORDS[0]] * 10 + [WORDS[1]])},
+        {"why": "words sealed by another key", "text": words(seal(roots[2], 7, 42, 3, 0))},
+        {"why": "names sealed by another key", "text": names(seal(roots[2], 7, 42, 3, 0))},
+        {"why": "two names exchanged", "text": ", ".join(names(seal(roots[1], 7, 42, 3, 0)).split(", ")[i] for i in (1, 0, 2, 3))},
         {"why": "digits sealed by another key", "text": digits(seal(roots[2], 7, 42, 3, 0))},
         {"why": "all zero", "text": "00000000-0000-0000-0000-000000000000"},
     ]

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::endpoint::{self, Usage};
+use canary_gen::scan::{self, Views};
 use canary_gen::{Form, Identity, KeyRing};
 use std::time::Duration;
 
@@ -25,6 +26,9 @@ fn seen(donor_tenant: u64, donor_probe: u64, slot: u64, in_answer: bool) -> Seen
             },
             key: KeyRing::from_root(&[1; 32]).minting().id(),
             form: Form::Code,
+            proof: scan::Proof::Exact,
+            weight_bits: 64,
+            views: Views::default(),
             offset: 5,
             length: 30,
         },

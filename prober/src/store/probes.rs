@@ -226,8 +226,8 @@ async fn insert_sightings(
         sqlx::query(
             "/* insert_sighting */
              insert into sightings (probe_id, donor_tenant, donor_probe, slot, key_id, form, strength, own, place,
-                                    byte_offset, byte_length, occurrences)
-             values ($1, $2, $3, $4, $5, $6, 'exact', $7, $8, $9, $10, $11)",
+                                    byte_offset, byte_length, occurrences, damages, weight_bits, views)
+             values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)",
         )
         .bind(bigint(record.probe.get()))
         .bind(bigint(identity.tenant.get()) as i16)
@@ -235,11 +235,15 @@ async fn insert_sightings(
         .bind(bigint(identity.slot.get()) as i16)
         .bind(seen.sighting.key.to_string())
         .bind(seen.sighting.form.as_str())
+        .bind(seen.sighting.proof.as_str())
         .bind(identity.tenant == record.tenant && identity.probe == record.probe)
         .bind(&seen.place)
         .bind(bigint(seen.sighting.offset))
         .bind(seen.sighting.length as i32)
         .bind(integer(seen.occurrences))
+        .bind(i16::from(seen.sighting.proof.damages()))
+        .bind(integer(seen.sighting.weight_bits))
+        .bind(seen.sighting.views.to_string())
         .execute(&mut *connection)
         .await
         .map_err(query_error("record a sighting"))?;

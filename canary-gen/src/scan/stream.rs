@@ -1,0 +1,79 @@
+//! The scanner of one stream: what of it must be kept until later bytes have come.
+
+use super::hunt::Hunt;
+use super::sieve::BLOCK;
+use super::{Search, Sighting, Work};
+use crate::key::KeyRing;
+
+/// Finds canaries in one text that arrives in chunks. Keeps a constant amount of it
+/// (about 16 KiB; 256 bytes in an exact search), however long it is and however it is cut.
+pub struct Scanner {
+    hunt: Hunt,
+    /// The end of what has arrived, as far as later bytes may still have a say in it.
+    kept: Vec<u8>,
+    /// The offset in the text of the first byte of `kept`; a multiple of [`BLOCK`].
+    base: u64,
+}
+
+impl Scanner {
+    /// A scanner at the start of a text, for everything that can be told with the keys alone.
+    #[must_use]
+    pub fn new(ring: KeyRing) -> Self {
+        Search::new(ring).scanner()
+    }
+
+    pub(super) fn of(search: Search) -> Self {
+        Self {
+            hunt: Hunt::new(search),
+            kept: Vec::new(),
+            base: 0,
+        }
+    }
+
+    /// Takes the next bytes of the text and reports what can be told by now.
+    pub fn push(&mut self, chunk: &[u8], found: &mut Vec<Sighting>) {
+        let mut rest = chunk;
+        let piece = 4 * (self.hunt.keeps() + BLOCK);
+        while !rest.is_empty() {
+            if self.kept.is_empty() {
+                // Nothing is owed to earlier bytes: the chunk is read where it lies.
+                let needed = self.hunt.advance(rest, self.base, false, found);
+                let done = (needed - self.base) as usize;
+                self.kept.extend_from_slice(&rest[done..]);
+                self.base = needed;
+                return;
+            }
+            let before = self.kept.len();
+            let (head, tail) = rest.split_at(piece.min(rest.len()));
+            self.kept.extend_from_slice(head);
+            let needed = self.hunt.advance(&self.kept, self.base, false, found);
+            let done = (needed - self.base) as usize;
+            self.base = needed;
+            if done >= before {
+                // What is still needed lies in this chunk.
+                rest = &rest[done - before..];
+                self.kept.clear();
+            } else {
+                self.kept.drain(..done);
+                rest = tail;
+            }
+        }
+    }
+
+    /// Ends the text and reports what its last bytes hold.
+    pub fn finish(mut self, found: &mut Vec<Sighting>) {
+        self.hunt.advance(&self.kept, self.base, true, found);
+    }
+
+    /// How many bytes are kept for what has not been decided yet.
+    #[must_use]
+    pub fn kept_bytes(&self) -> usize {
+        self.kept.len()
+    }
+
+    /// What has been spent so far.
+    #[must_use]
+    pub fn work(&self) -> Work {
+        self.hunt.work()
+    }
+}
