@@ -45,7 +45,7 @@ const PLANTER: [&str; 6] = ["--keys", "keys", "--tenant", "7", "--probe", "42"];
 #[test]
 fn a_minted_canary_is_inspected_and_scanned_back_to_its_planter() {
     let dir = with_keys();
-    for form in ["code", "uuid", "digits"] {
+    for form in ["code", "uuid", "digits", "words", "names"] {
         let minted = canary_gen(
             dir.path(),
             &[&["mint", "--slot", "3", "--form", form], &PLANTER[..]].concat(),
@@ -69,8 +69,9 @@ fn a_minted_canary_is_inspected_and_scanned_back_to_its_planter() {
             &["scan", "--keys", "keys", "--json"],
             log.as_bytes(),
         );
-        assert_eq!(scanned.status.code(), Some(1));
-        let found: serde_json::Value = serde_json::from_slice(&scanned.stdout).unwrap();
+        assert_eq!(scanned.status.code(), Some(0));
+        let first = text(&scanned.stdout).lines().next().unwrap().to_owned();
+        let found: serde_json::Value = serde_json::from_str(&first).unwrap();
         assert_eq!(
             (&found["file"], &found["offset"], &found["form"]),
             (&"-".into(), &6.into(), &form.into())
@@ -100,9 +101,10 @@ fn a_woven_document_is_reproducible_and_scan_finds_all_of_it() {
         dir.path(),
         &["scan", "--keys", "keys", "--json", "a.txt", "b.txt"],
     );
-    assert_eq!(scanned.status.code(), Some(1));
+    assert_eq!(scanned.status.code(), Some(0));
     let slots: Vec<u64> = text(&scanned.stdout)
         .lines()
+        .filter(|line| !line.starts_with("{\"summary\""))
         .map(|line| {
             serde_json::from_str::<serde_json::Value>(line).unwrap()["slot"]
                 .as_u64()
@@ -111,7 +113,7 @@ fn a_woven_document_is_reproducible_and_scan_finds_all_of_it() {
         .collect();
     assert_eq!(slots, [0, 1, 2, 3, 4, 5, 6, 7]);
     let clean = canary_gen(dir.path(), &["scan", "--keys", "keys", "b.txt"]);
-    assert_eq!((clean.status.code(), clean.stdout.len()), (Some(0), 0));
+    assert_eq!((clean.status.code(), clean.stdout.len()), (Some(1), 0));
 }
 
 #[test]

@@ -21,7 +21,7 @@ use std::process::ExitCode;
     about,
     after_help = "\
 Exit codes:
-  scan     0 no canary found, 1 found, 2 error
+  scan     0 a canary found, 1 none found, 2 error (as grep)
   inspect  0 a canary of this key ring, 1 none, 2 error
   others   0 done, 2 error
 
@@ -45,7 +45,8 @@ enum Command {
     Inspect(inspect::Args),
     /// Write a document: filler with canaries at a stride, the same bytes for the same seed.
     Weave(weave::Args),
-    /// Find canaries in files or standard input. Exit code 0: none, 1: found, 2: error.
+    /// Find canaries in files, directories, archives, logs or standard input. Exit code 0: found, 1: none,
+    /// 2: error.
     Scan(scan::Args),
 }
 
@@ -66,6 +67,10 @@ pub(crate) enum CliError {
     Key(#[from] KeyFileError),
     #[error("read `{path}`")]
     Read { path: String, source: io::Error },
+    #[error(
+        "`{path}` line {line} is no canary of this key ring (expected one a line, as `mint` prints them)"
+    )]
+    NotPlanted { path: String, line: usize },
     #[error("write to standard output")]
     Write(#[source] io::Error),
     #[error("encode JSON")]
@@ -114,7 +119,7 @@ struct PlanterArgs {
     /// Probe number, 0 to 17179869183.
     #[arg(long, value_parser = probe)]
     probe: ProbeNumber,
-    /// How canaries are written: `code`, `uuid` or `digits`.
+    /// How canaries are written: `code`, `uuid`, `digits`, `words` or `names`.
     #[arg(long, default_value = "code")]
     form: Form,
 }

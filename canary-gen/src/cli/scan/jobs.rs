@@ -1,0 +1,411 @@
+//! The work of a scan, over threads: whole inputs, or pieces of NDJSON cut at line ends. Reports come
+//! out in the order of the inputs, whatever the threads do.
+
+use super::input::{self, Input, READ_BYTES, Unreadable};
+use super::ndjson::Fields;
+use super::output::{LastLine, Line, Summary};
+use super::progress::Progress;
+use super::{Args, EffortArg};
+use crate::cli::CliError;
+use canary_gen::scan::{Effort, Work};
+use canary_gen::{Search, Sighting};
+use std::collections::BTreeMap;
+use std::io::{self, Write, stdout};
+use std::num::NonZero;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+/// Bytes of a piece of NDJSON, about.
+const PIECE: usize = 8 << 20;
+/// Bytes of the longest line that is read as JSON. A longer one is scanned as it is.
+const LONGEST_LINE: usize = 64 << 20;
+const TICK: Duration = Duration::from_millis(200);
+
+/// What a run came to.
+pub(super) struct Outcome {
+    pub(super) found: bool,
+    pub(super) failed: bool,
+}
+
+/// A part of the work.
+enum Job {
+    /// All of an input.
+    Whole(usize),
+    /// Whole lines of an input.
+    Lines {
+        input: usize,
+        bytes: Vec<u8>,
+        first_line: u64,
+    },
+    /// An input ended with an error.
+    Failed(usize, io::Error),
+}
+
+/// What came of a job.
+#[derive(Default)]
+struct Report {
+    input: usize,
+    lines: Vec<Line>,
+    bytes: u64,
+    work: Vec<Work>,
+    lines_not_json: u64,
+    first_not_json: Option<u64>,
+    error: Option<io::Error>,
+}
+
+/// What all threads share.
+struct Shared<'a> {
+    args: &'a Args,
+    search: &'a Search,
+    fields: Fields,
+    inputs: &'a [Input],
+    read: Arc<AtomicU64>,
+    /// Nobody wants to know more.
+    stop: AtomicBool,
+}
+
+pub(super) fn run(args: &Args, search: &Search) -> Result<Outcome, CliError> {
+    let (inputs, unreadable) = input::inputs(&args.inputs);
+    let shared = Shared {
+        args,
+        search,
+        fields: Fields::new(&args.fields),
+        inputs: &inputs,
+        read: Arc::default(),
+        stop: AtomicBool::new(false),
+    };
+    let threads = args
+        .threads
+        .or_else(|| thread::available_parallelism().ok())
+        .map_or(1, NonZero::get);
+    let shared = &shared;
+    thread::scope(|scope| {
+        let (jobs, taken) = sync_channel::<(u64, Job)>(threads);
+        let (done, reports) = sync_channel(2 * threads);
+        let taken = Arc::new(Mutex::new(taken));
+        scope.spawn(move || shared.hand_out(jobs));
+        for _ in 0..threads {
+            let (taken, done) = (Arc::clone(&taken), done.clone());
+            scope.spawn(move || shared.work(&taken, done));
+        }
+        drop((taken, done));
+        let printed = Printer::new(shared).print(&reports, &unreadable);
+        // Whoever waits to hand something over finds nobody there, and ends.
+        shared.stop.store(true, Ordering::Relaxed);
+        drop(reports);
+        printed
+    })
+}
+
+impl Shared<'_> {
+    fn hand_out(&self, jobs: SyncSender<(u64, Job)>) {
+        let mut number = 0;
+        let mut send = |job| {
+            let sent = jobs.send((number, job)).is_ok();
+            number += 1;
+            sent && !self.stop.load(Ordering::Relaxed)
+        };
+        for index in 0..self.inputs.len() {
+            let goes_on = if self.args.fields.is_empty() {
+                send(Job::Whole(index))
+            } else {
+                self.hand_out_lines(index, &mut send)
+            };
+            if !goes_on {
+                return;
+            }
+        }
+    }
+
+    fn hand_out_lines(&self, index: usize, send: &mut dyn FnMut(Job) -> bool) -> bool {
+        let mut reader = match self.inputs[index].open(&self.read) {
+            Ok(reader) => reader,
+            Err(error) => return send(Job::Failed(index, error)),
+        };
+        let mut rest = Vec::new();
+        let mut first_line = 1;
+        loop {
+            let start = rest.len();
+            rest.resize(start + PIECE, 0);
+            let (length, error) = input::fill(&mut reader, &mut rest[start..]);
+            rest.truncate(start + length);
+            let ended = length < PIECE;
+            let cut = if ended || rest.len() > LONGEST_LINE {
+                rest.len()
+            } else {
+                memchr::memrchr(b'\n', &rest).map_or(0, |newline| newline + 1)
+            };
+            let tail = rest.split_off(cut);
+            let bytes = std::mem::replace(&mut rest, tail);
+            let lines = memchr::memchr_iter(b'\n', &bytes).count() as u64;
+            let piece = Job::Lines {
+                input: index,
+                bytes,
+                first_line,
+            };
+            first_line += lines;
+            if !send(piece) || error.is_some_and(|error| !send(Job::Failed(index, error))) {
+                return false;
+            }
+            if ended {
+                return true;
+            }
+        }
+    }
+
+    fn work(&self, jobs: &Mutex<Receiver<(u64, Job)>>, done: SyncSender<(u64, Report)>) {
+        loop {
+            let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
+            let Ok((number, job)) = job else { return };
+            let report = match job {
+                Job::Whole(index) => self.scan_whole(index),
+                Job::Lines {
+                    input,
+                    bytes,
+                    first_line,
+                } => self.scan_lines(input, &bytes, first_line),
+                Job::Failed(input, error) => Report {
+                    input,
+                    error: Some(error),
+                    ..Report::default()
+                },
+            };
+            if self.stop.load(Ordering::Relaxed) || done.send((number, report)).is_err() {
+                return;
+            }
+        }
+    }
+
+    fn scan_whole(&self, index: usize) -> Report {
+        let input = &self.inputs[index];
+        let mut report = Report {
+            input: index,
+            ..Report::default()
+        };
+        let mut reader = match input.open(&self.read) {
+            Ok(reader) => reader,
+            Err(error) => {
+                report.error = Some(error);
+                return report;
+            }
+        };
+        let effort = self.effort(input.bytes.unwrap_or(u64::MAX));
+        let mut scanner = self.search.clone().with_effort(effort).scanner();
+        let mut found = Vec::new();
+        let mut bytes = vec![0; READ_BYTES];
+        loop {
+            let (length, error) = input::fill(&mut reader, &mut bytes);
+            report.bytes += length as u64;
+            scanner.push(&bytes[..length], &mut found);
+            report.error = error;
+            let ended = length < bytes.len() || self.stop.load(Ordering::Relaxed);
+            if ended || (self.args.quiet && !found.is_empty()) {
+                break;
+            }
+        }
+        report.work.push(scanner.work());
+        scanner.finish(&mut found);
+        let wanted = found.iter().filter(|sighting| self.is_wanted(sighting));
+        report.lines = wanted
+            .map(|sighting| Line::new(Some(&input.name), sighting))
+            .collect();
+        report
+    }
+
+    fn scan_lines(&self, index: usize, bytes: &[u8], first_line: u64) -> Report {
+        let name = &self.inputs[index].name;
+        let mut report = Report {
+            input: index,
+            bytes: bytes.len() as u64,
+            ..Report::default()
+        };
+        // The effort is for the piece, not for every field of it.
+        let mut left = self.effort(bytes.len() as u64);
+        for (number, line) in (first_line..).zip(bytes.split(|&byte| byte == b'\n')) {
+            if line.iter().all(u8::is_ascii_whitespace) {
+                continue;
+            }
+            let mut scan = |field: Option<&str>, text: &[u8], report: &mut Report| {
+                let mut scanner = self.search.clone().with_effort(left).scanner();
+                let mut found = Vec::new();
+                scanner.push(text, &mut found);
+                let work = scanner.work();
+                scanner.finish(&mut found);
+                left.openings = left.openings.saturating_sub(work.repair_openings);
+                report.work.push(work);
+                let wanted = found.iter().filter(|sighting| self.is_wanted(sighting));
+                report.lines.extend(
+                    wanted.map(|sighting| Line::new(Some(name), sighting).in_field(number, field)),
+                );
+            };
+            let read = if line.len() > LONGEST_LINE {
+                None
+            } else {
+                let each = &mut |field: &str, text: &[u8]| scan(Some(field), text, &mut report);
+                self.fields.read(line, each).ok()
+            };
+            if read.is_none() {
+                scan(None, line, &mut report);
+                report.lines_not_json += 1;
+                report.first_not_json.get_or_insert(number);
+            }
+        }
+        report
+    }
+
+    fn effort(&self, bytes: u64) -> Effort {
+        if self.args.exact {
+            EffortArg::None.for_bytes(bytes)
+        } else {
+            self.args.effort.for_bytes(bytes)
+        }
+    }
+
+    fn is_wanted(&self, sighting: &Sighting) -> bool {
+        sighting.proof.is_verified() || sighting.weight_bits >= self.args.min_weight
+    }
+}
+
+/// Prints reports in order, and counts.
+struct Printer<'a> {
+    shared: &'a Shared<'a>,
+    progress: Progress,
+    summary: Summary,
+    /// The input under way, and how many were found in it.
+    current: (usize, u64),
+    warned_of: Option<usize>,
+}
+
+impl<'a> Printer<'a> {
+    fn new(shared: &'a Shared<'a>) -> Self {
+        let sizes: Option<Vec<u64>> = shared.inputs.iter().map(|input| input.bytes).collect();
+        Self {
+            shared,
+            progress: Progress::new(sizes.map(|sizes| sizes.iter().sum())),
+            summary: Summary {
+                inputs: shared.inputs.len(),
+                ..Summary::default()
+            },
+            current: (0, 0),
+            warned_of: None,
+        }
+    }
+
+    fn print(
+        mut self,
+        reports: &Receiver<(u64, Report)>,
+        unreadable: &[Unreadable],
+    ) -> Result<Outcome, CliError> {
+        for Unreadable { name, source } in unreadable {
+            self.summary.unreadable += 1;
+            eprintln!("canary-gen: read `{name}`: {source}");
+        }
+        let mut waiting = BTreeMap::new();
+        let mut next = 0;
+        loop {
+            match reports.recv_timeout(TICK) {
+                Ok((number, report)) => drop(waiting.insert(number, report)),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            while let Some(report) = waiting.remove(&next) {
+                next += 1;
+                self.report(report)?;
+            }
+            let read = self.shared.read.load(Ordering::Relaxed);
+            self.progress.show(read, self.summary.sightings);
+            if self.shared.args.quiet && self.summary.sightings > 0 {
+                break;
+            }
+        }
+        self.end_input(usize::MAX)?;
+        self.finish()
+    }
+
+    fn report(&mut self, report: Report) -> Result<(), CliError> {
+        self.end_input(report.input)?;
+        let name = &self.shared.inputs[report.input].name;
+        let found = report.lines.len() as u64;
+        self.current.1 += found;
+        self.summary.sightings += found;
+        self.summary.bytes += report.bytes;
+        self.summary.lines_not_json += report.lines_not_json;
+        report.work.iter().for_each(|work| self.summary.add(work));
+        let args = self.shared.args;
+        if !(args.count || args.files_with_matches || args.quiet) {
+            self.progress.suspend(|| {
+                report.lines.iter().try_for_each(|line| {
+                    print_line(&if args.json {
+                        serde_json::to_string(line)?
+                    } else {
+                        line.to_string()
+                    })
+                })
+            })?;
+        }
+        if let Some(line) = report.first_not_json
+            && self.warned_of != Some(report.input)
+        {
+            self.warned_of = Some(report.input);
+            self.progress.suspend(|| {
+                eprintln!("canary-gen: `{name}` line {line} is no JSON: it and its like were scanned whole");
+            });
+        }
+        if let Some(error) = report.error {
+            self.summary.unreadable += 1;
+            self.progress.suspend(|| {
+                eprintln!("canary-gen: read `{name}`: {error} (what could be read was scanned)")
+            });
+        }
+        Ok(())
+    }
+
+    /// Prints what is told once an input, for all inputs before `next`.
+    fn end_input(&mut self, next: usize) -> Result<(), CliError> {
+        let args = self.shared.args;
+        while self.current.0 < next.min(self.shared.inputs.len()) {
+            let (index, found) = self.current;
+            let name = &self.shared.inputs[index].name;
+            if args.count {
+                self.progress
+                    .suspend(|| print_line(&format!("{name}: {found}")))?;
+            }
+            if args.files_with_matches && found > 0 {
+                self.progress.suspend(|| print_line(name))?;
+            }
+            self.current = (index + 1, 0);
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<Outcome, CliError> {
+        self.progress.finish();
+        self.summary.seconds = self.progress.seconds();
+        let args = self.shared.args;
+        let summary = &self.summary;
+        if args.json {
+            print_line(&serde_json::to_string(&LastLine { summary })?)?;
+        }
+        if summary.repairs_cut_short > 0
+            && !args.quiet
+            && !args.json
+            && args.effort != EffortArg::None
+        {
+            eprintln!(
+                "canary-gen: {} candidates could be canaries with damages and were not searched to the end (--effort thorough, or --planted, finds more)",
+                summary.repairs_cut_short
+            );
+        }
+        Ok(Outcome {
+            found: summary.sightings > 0,
+            failed: summary.unreadable > 0,
+        })
+    }
+}
+
+fn print_line(line: &str) -> Result<(), CliError> {
+    writeln!(stdout().lock(), "{line}").map_err(CliError::Write)
+}
