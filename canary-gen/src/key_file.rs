@@ -144,12 +144,7 @@ pub fn generate(path: &Path) -> Result<KeyRing, KeyFileError> {
         "# Canary key ring. Whoever holds it can forge and read canaries: keep it secret.\n\
          # The first key mints; the keys below it only read. To rotate, put a new line on top.\n",
     ));
-    text.push_str(LINE_PREFIX);
-    for byte in root.iter() {
-        // Writing into a String cannot fail.
-        let _ = write!(text, "{byte:02x}");
-    }
-    text.push('\n');
+    text.push_str(&line(&root));
     let write_error = |source: io::Error| match source.kind() {
         io::ErrorKind::AlreadyExists => KeyFileError::Exists {
             path: path.to_owned(),
@@ -171,8 +166,23 @@ pub fn generate(path: &Path) -> Result<KeyRing, KeyFileError> {
     Ok(KeyRing::from_root(&root))
 }
 
-/// The root keys in the text of a key ring, in order; else the first bad line and its fault.
-fn parse(text: &str) -> Result<Vec<RootKey>, (usize, LineFault)> {
+/// The line that holds a key in a key ring.
+#[must_use]
+pub fn line(root: &RootKey) -> Zeroizing<String> {
+    let mut line = Zeroizing::new(String::from(LINE_PREFIX));
+    for byte in root.iter() {
+        // Writing into a String cannot fail.
+        let _ = write!(line, "{byte:02x}");
+    }
+    line.push('\n');
+    line
+}
+
+/// The root keys in the text of a key ring, in order.
+///
+/// # Errors
+/// The first bad line, counted from 1, and what is wrong with it.
+pub fn parse(text: &str) -> Result<Vec<RootKey>, (usize, LineFault)> {
     let mut roots: Vec<RootKey> = Vec::new();
     for (index, line) in text.lines().enumerate() {
         let line = line.trim();

@@ -1,0 +1,7 @@
+#![no_main]
+
+#[path = "../../tests/fuzz_checks/mod.rs"]
+#[allow(dead_code)]
+mod checks;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| checks::view(canary_gen::scan::View::Reversed, bytes));
