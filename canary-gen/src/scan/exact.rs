@@ -11,6 +11,12 @@ pub(super) const SHORTEST: usize = 26;
 /// Random base64 nearly never has.
 const MOST_IN_OTHER_CASE: usize = 5;
 
+/// Digits of the hashes that there are: SHA-1, SHA-224, -256, -384, -512. A canary is not looked for
+/// in a run of just so many hexadecimal digits, where every hash would cost two verifications.
+const HASHES: [usize; 5] = [40, 56, 64, 96, 128];
+/// Bytes around a writing that may have a say in whether it is tried.
+pub(super) const NEIGHBOURHOOD: usize = 128;
+
 /// A writing found at a place, not verified.
 pub(super) struct Writing {
     pub(super) canary: Canary,
@@ -121,6 +127,17 @@ fn mixes_case(bytes: &[u8]) -> bool {
     usize::from(upper.min(lower)) > MOST_IN_OTHER_CASE
 }
 
+/// Whether the hexadecimal digits at `start..end` are a piece of a run that is as long as a hash.
+fn is_hash(text: &[u8], start: usize, end: usize) -> bool {
+    let is_symbol = |byte: &&u8| byte.is_ascii_alphanumeric();
+    let before = &text[start.saturating_sub(NEIGHBOURHOOD)..start];
+    let behind = &text[end..text.len().min(end + NEIGHBOURHOOD)];
+    let head = before.iter().rev().take_while(is_symbol);
+    let tail = behind.iter().take_while(is_symbol);
+    let length = end - start + head.clone().count() + tail.clone().count();
+    HASHES.contains(&length) && head.chain(tail).all(u8::is_ascii_hexdigit)
+}
+
 /// Whether a bare writing is a piece of a longer run, and all its symbols belong to a smaller
 /// alphabet: 26 characters out of a hexadecimal number, 32 out of a decimal one. A canary looks so
 /// with a chance below 2⁻²¹; without this rule every hash would cost several verifications.
@@ -131,6 +148,12 @@ fn is_cut_from_simpler(shape: &Shape, text: &[u8], start: usize) -> bool {
         Form::Digits | Form::Words | Form::Names => return false,
     };
     let end = start + shape.length;
+    if shape.alphabet.form == Form::Uuid
+        && shape.first_dash().is_none()
+        && is_hash(text, start, end)
+    {
+        return true;
+    }
     (goes_on_before(text, start) || goes_on_behind(text, end))
         && text[start..end]
             .iter()

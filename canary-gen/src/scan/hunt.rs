@@ -91,17 +91,17 @@ impl Hunt {
 
     fn ahead(&self) -> usize {
         match self.search.reach {
-            Reach::Exact => exact::LONGEST,
+            Reach::Exact => exact::LONGEST + exact::NEIGHBOURHOOD,
             // A writing may begin at a window's end, and a view looks a little beyond a run of words.
-            Reach::Everything => AHEAD + 2 * BLOCK,
+            Reach::Everything => AHEAD + exact::LONGEST + exact::NEIGHBOURHOOD,
         }
     }
 
     fn back(&self) -> usize {
         match self.search.reach {
-            Reach::Exact => BLOCK,
+            Reach::Exact => exact::NEIGHBOURHOOD,
             // What stands directly before a window tells whether it begins with a whole word.
-            Reach::Everything => BACK + BLOCK,
+            Reach::Everything => BACK + exact::NEIGHBOURHOOD,
         }
     }
 

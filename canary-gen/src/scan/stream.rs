@@ -6,7 +6,7 @@ use super::{Search, Sighting, Work};
 use crate::key::KeyRing;
 
 /// Finds canaries in one text that arrives in chunks. Keeps a constant amount of it
-/// (about 16 KiB; 256 bytes in an exact search), however long it is and however it is cut.
+/// (at most 8 KiB, 512 bytes in an exact search), however long it is and however it is cut.
 pub struct Scanner {
     hunt: Hunt,
     /// The end of what has arrived, as far as later bytes may still have a say in it.

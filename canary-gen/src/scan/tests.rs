@@ -132,7 +132,7 @@ fn every_form_is_found_in_prose_in_any_case_whatever_stands_around_it() {
 
 #[test]
 fn a_scanner_keeps_a_constant_amount_however_long_the_text_is() {
-    for (search, most) in [(Search::exact(ring()), 256), (Search::new(ring()), 8 << 10)] {
+    for (search, most) in [(Search::exact(ring()), 512), (Search::new(ring()), 8 << 10)] {
         let mut scanner = search.scanner();
         let mut found = Vec::new();
         for number in 0..2_000u32 {
@@ -144,6 +144,28 @@ fn a_scanner_keeps_a_constant_amount_however_long_the_text_is() {
         assert!(scanner.kept_bytes() <= most);
         assert!(found.is_empty());
     }
+}
+
+#[test]
+fn a_hash_costs_no_opening_and_a_canary_beside_other_digits_is_found() {
+    let search = Search::exact(ring());
+    let openings = |text: &str| {
+        let mut scanner = search.scanner();
+        let mut found = Vec::new();
+        scanner.push(
+            format!("{text} {}", "x ".repeat(300)).as_bytes(),
+            &mut found,
+        );
+        (scanner.work().openings, found.len())
+    };
+    let (_, uuid) = canary_text(Form::Uuid, 3);
+    let bare = uuid.replace('-', "");
+    for digits in [40, 56, 64, 96, 128] {
+        assert_eq!(openings(&"0123456789abcdef".repeat(8)[..digits]), (0, 0));
+    }
+    assert_eq!(openings(&bare), (1, 1));
+    assert_eq!(openings(&format!("{bare}0123")).1, 1);
+    assert_eq!(openings(&format!("n{bare}")).1, 1);
 }
 
 #[test]
