@@ -134,8 +134,14 @@ fn is_hash(text: &[u8], start: usize, end: usize) -> bool {
     let behind = &text[end..text.len().min(end + NEIGHBOURHOOD)];
     let head = before.iter().rev().take_while(is_symbol);
     let tail = behind.iter().take_while(is_symbol);
-    let length = end - start + head.clone().count() + tail.clone().count();
-    HASHES.contains(&length) && head.chain(tail).all(u8::is_ascii_hexdigit)
+    let (head_length, tail_length) = (head.clone().count(), tail.clone().count());
+    // With a dash beside it the run is a piece of something else.
+    let is_dash = |byte: Option<&u8>| byte == Some(&b'-');
+    let is_piece =
+        is_dash(before.iter().rev().nth(head_length)) || is_dash(behind.get(tail_length));
+    HASHES.contains(&(head_length + end - start + tail_length))
+        && !is_piece
+        && head.chain(tail).all(u8::is_ascii_hexdigit)
 }
 
 /// Whether a bare writing is a piece of a longer run, and all its symbols belong to a smaller
