@@ -168,6 +168,27 @@ fn fields_of_ndjson_are_scanned_decoded_with_line_and_field() {
 }
 
 #[test]
+fn the_effort_is_for_the_piece_and_not_for_every_field() {
+    let dir = with_keys();
+    // Looks like a canary on every line, and is none.
+    let log: String = (0..400)
+        .map(|line| format!("{{\"t\":\"a {line:08x}-1a2b-3c4d-5e6f-708192a3b4c5 z\"}}\n"))
+        .collect();
+    let scanned = with_input(
+        dir.path(),
+        &["scan", "--json", "--field", "t"],
+        log.as_bytes(),
+    );
+    let summary = json(&scanned).1;
+    let openings = summary["openings"].as_u64().unwrap();
+    assert!((400..10_000).contains(&openings), "{summary}");
+    assert!(
+        summary["repairs_cut_short"].as_u64().unwrap() > 300,
+        "{summary}"
+    );
+}
+
+#[test]
 fn lines_are_numbered_right_and_in_order_over_many_pieces() {
     let dir = with_keys();
     let canary = mint(dir.path(), "digits", 1);

@@ -60,9 +60,10 @@ impl Scanner {
         }
     }
 
-    /// Ends the text and reports what its last bytes hold.
-    pub fn finish(mut self, found: &mut Vec<Sighting>) {
+    /// Ends the text, reports what its last bytes hold, and tells what was spent in all.
+    pub fn finish(mut self, found: &mut Vec<Sighting>) -> Work {
         self.hunt.advance(&self.kept, self.base, true, found);
+        self.hunt.work()
     }
 
     /// How many bytes are kept for what has not been decided yet.

@@ -156,7 +156,7 @@ fn a_hash_costs_no_opening_and_a_canary_beside_other_digits_is_found() {
             format!("{text} {}", "x ".repeat(300)).as_bytes(),
             &mut found,
         );
-        (scanner.work().openings, found.len())
+        (scanner.finish(&mut found).openings, found.len())
     };
     let (_, uuid) = canary_text(Form::Uuid, 3);
     let bare = uuid.replace('-', "");
@@ -470,7 +470,7 @@ fn hostile_text_costs_a_fixed_multiple_of_its_length() {
         let mut scanner = search.scanner();
         let mut found = Vec::new();
         scanner.push(&text, &mut found);
-        let work = scanner.work();
+        let work = scanner.finish(&mut found);
         let length = text.len() as u64;
         assert!(work.bytes <= 20 * length, "{name}: {work:?}");
         assert!(work.lookups <= 10 * length, "{name}: {work:?}");

@@ -206,8 +206,7 @@ impl Shared<'_> {
                 break;
             }
         }
-        report.work.push(scanner.work());
-        scanner.finish(&mut found);
+        report.work.push(scanner.finish(&mut found));
         let wanted = found.iter().filter(|sighting| self.is_wanted(sighting));
         report.lines = wanted
             .map(|sighting| Line::new(Some(&input.name), sighting))
@@ -232,8 +231,7 @@ impl Shared<'_> {
                 let mut scanner = self.search.clone().with_effort(left).scanner();
                 let mut found = Vec::new();
                 scanner.push(text, &mut found);
-                let work = scanner.work();
-                scanner.finish(&mut found);
+                let work = scanner.finish(&mut found);
                 left.openings = left.openings.saturating_sub(work.repair_openings);
                 report.work.push(work);
                 let wanted = found.iter().filter(|sighting| self.is_wanted(sighting));
