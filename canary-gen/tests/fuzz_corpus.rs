@@ -4,44 +4,75 @@
 mod fuzz_checks;
 
 use canary_gen::Form;
-use canary_gen::scan::View;
+use canary_gen::scan::{Proof, View};
 use fuzz_checks as checks;
 use std::fs;
 use std::path::Path;
 
-/// Runs a check over every file of a target, and returns how many there were.
-fn over(target: &str, check: impl Fn(&[u8])) -> usize {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz");
-    let mut count = 0;
-    for kind in ["seeds", "regressions"] {
-        let Ok(files) = fs::read_dir(root.join(kind).join(target)) else {
+/// Runs a check over every file of a target, and returns what it told of each.
+fn over<T>(target: &str, check: impl Fn(&[u8]) -> T) -> Vec<T> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut told = Vec::new();
+    for folder in ["fuzz/seeds", "tests/fuzz_regressions"] {
+        // Nothing was found by most targets yet.
+        let Ok(files) = fs::read_dir(root.join(folder).join(target)) else {
             continue;
         };
         for file in files {
-            check(&fs::read(file.unwrap().path()).unwrap());
-            count += 1;
+            let path = file.unwrap().path();
+            // Shown when the check fails.
+            told.push(check(&fs::read(path).unwrap()));
         }
     }
-    count
+    told
 }
 
 #[test]
-fn every_target_holds_over_its_corpus() {
-    assert!(over("key_file", checks::key_file) >= 4);
+fn key_files_hold_and_some_seeds_are_key_rings() {
+    let rings = over("key_file", checks::key_file);
+    assert!(rings.contains(&true) && rings.contains(&false));
+}
+
+#[test]
+fn forms_hold_and_some_seeds_of_each_are_writings() {
     for form in Form::ALL {
-        let target = format!("form_{form}");
-        assert!(
-            over(&target, |bytes| checks::form(form, bytes)) >= 5,
-            "{target}"
-        );
+        let told = over(&format!("form_{form}"), |bytes| checks::form(form, bytes));
+        let writings = told.iter().filter(|&&is_writing| is_writing).count();
+        assert!(writings >= 2 && writings < told.len(), "{form}: {told:?}");
     }
+}
+
+#[test]
+fn views_hold_and_each_reads_some_seeds() {
     for view in View::ALL {
         let target = format!("view_{}", view.as_str());
+        let read = over(&target, |bytes| checks::view(view, bytes));
+        assert!(read.iter().any(|&bytes| bytes > 0), "{target}");
+    }
+}
+
+#[test]
+fn scans_hold_and_the_seeds_have_every_form_every_proof_and_some_views() {
+    let found = over("scanner", checks::scanner).concat();
+    for form in Form::ALL {
+        assert!(found.iter().any(|sighting| sighting.form == form), "{form}");
+    }
+    for proof in ["exact", "repaired", "fragment"] {
+        let of_its_kind = |proof_found: Proof| proof_found.as_str() == proof;
         assert!(
-            over(&target, |bytes| checks::view(view, bytes)) >= 2,
-            "{target}"
+            found.iter().any(|sighting| of_its_kind(sighting.proof)),
+            "{proof}"
         );
     }
-    assert!(over("scanner", checks::scanner) >= 10);
-    assert!(over("scanner_planted", checks::scanner_planted) >= 10);
+    for depth in 0..=2 {
+        assert!(
+            found.iter().any(|sighting| sighting.views.depth() == depth),
+            "{depth} views"
+        );
+    }
+}
+
+#[test]
+fn planted_canaries_are_found_among_the_seeds() {
+    assert!(over("scanner_planted", checks::scanner_planted).len() >= 10);
 }
