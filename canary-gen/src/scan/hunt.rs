@@ -121,6 +121,9 @@ impl Hunt {
             Reach::Everything => self.sieve(&layer, &mut cursor, last),
         }
         self.cursor = cursor.absolute_from(base);
+        if last {
+            self.reports.settle_all();
+        }
         self.reports.take(found);
         let keep = self.cursor.block.saturating_sub(self.back() as u64);
         keep / BLOCK as u64 * BLOCK as u64
@@ -156,6 +159,7 @@ impl Hunt {
                 let at = block * BLOCK + starts.trailing_zeros() as usize;
                 starts &= starts - 1;
                 if at as u64 >= cursor.exact {
+                    self.reports.settle(layer.position(at));
                     self.try_exact(layer, at, cursor);
                 }
             }
@@ -179,6 +183,9 @@ impl Hunt {
             self.work.bytes += (count * BLOCK) as u64;
             for index in 0..count {
                 let start = (block + index) * BLOCK;
+                // No window reaches back further.
+                let settled = layer.position(start).saturating_sub(BACK as u64);
+                self.reports.settle(settled);
                 let mut windows = places.windows.0[index + 1];
                 while windows != 0 {
                     let at = start + windows.trailing_zeros() as usize;

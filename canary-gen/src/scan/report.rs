@@ -8,49 +8,75 @@ use super::weight::Match;
 use super::{Proof, Sighting, weight};
 use crate::canary::Canary;
 use crate::form::Form;
-use std::collections::VecDeque;
 use std::ops::Range;
 
-/// How many recent sightings a new one is compared with: more than a window and the one before it hold.
-const REMEMBERED: usize = 512;
+/// How many sightings are held back at most: more than a window and the one before it hold.
+const MOST_HELD: usize = 512;
 
+/// Sightings on their way out. Each is held back until the hunt is so far behind it that nothing more
+/// can be told of its place: a window's end may cut a canary of which the next window sees all.
 #[derive(Debug, Default)]
 pub(super) struct Reports {
-    fresh: Vec<Sighting>,
-    recent: VecDeque<Sighting>,
+    held: Vec<Sighting>,
+    told: Vec<Sighting>,
 }
 
 impl Reports {
-    /// Adds a sighting, unless the same canary was just reported at an overlapping place: ways to it
-    /// are tried from the plainest to the most roundabout.
+    /// Adds a sighting in place of weaker ones of the same canary at an overlapping place, unless one is
+    /// as strong: ways to a canary are tried from the plainest to the most roundabout.
     pub(super) fn add(&mut self, sighting: Sighting) {
-        let end = |sighting: &Sighting| sighting.offset + sighting.length as u64;
-        let known = self.recent.iter().any(|earlier| {
-            earlier.identity == sighting.identity
-                && earlier.key == sighting.key
-                && earlier.offset < end(&sighting)
-                && sighting.offset < end(earlier)
-        });
-        if known {
+        let strength = sighting.proof.strength();
+        let is_same = |held: &Sighting| {
+            held.identity == sighting.identity
+                && held.key == sighting.key
+                && held.offset < sighting.end()
+                && sighting.offset < held.end()
+        };
+        if self
+            .held
+            .iter()
+            .any(|held| is_same(held) && held.proof.strength() >= strength)
+        {
             return;
         }
-        if self.recent.len() == REMEMBERED {
-            self.recent.pop_front();
+        self.held.retain(|held| !is_same(held));
+        if self.held.len() == MOST_HELD {
+            self.settle_all();
         }
-        self.recent.push_back(sighting);
-        self.fresh.push(sighting);
+        self.held.push(sighting);
     }
 
-    /// Whether a sighting covers this place already.
+    /// Whether a canary that was verified by its tag covers this place.
     pub(super) fn covers(&self, place: u64) -> bool {
-        self.recent.iter().any(|earlier| {
-            (earlier.offset..earlier.offset + earlier.length as u64).contains(&place)
-        })
+        self.held
+            .iter()
+            .any(|held| held.proof.is_verified() && (held.offset..held.end()).contains(&place))
     }
 
-    /// Hands out what was added since the last time.
+    /// Nothing before `position` will be looked at again.
+    #[inline]
+    pub(super) fn settle(&mut self, position: u64) {
+        if self.held.iter().any(|held| held.end() <= position) {
+            self.tell(|held| held.end() <= position);
+        }
+    }
+
+    /// Nothing will be looked at again.
+    pub(super) fn settle_all(&mut self) {
+        self.tell(|_| true);
+    }
+
+    fn tell(&mut self, is_due: impl Fn(&Sighting) -> bool) {
+        let first = self.told.len();
+        self.told
+            .extend(self.held.extract_if(.., |held| is_due(held)));
+        // By their ends, so that the order does not depend on when they were told.
+        self.told[first..].sort_by_key(Sighting::end);
+    }
+
+    /// Hands out what was told since the last time.
     pub(super) fn take(&mut self, found: &mut Vec<Sighting>) {
-        found.append(&mut self.fresh);
+        found.append(&mut self.told);
     }
 }
 

@@ -28,6 +28,13 @@ pub struct Sighting {
     pub length: usize,
 }
 
+impl Sighting {
+    /// The byte behind it, counted as `offset` is.
+    pub(super) fn end(&self) -> u64 {
+        self.offset + self.length as u64
+    }
+}
+
 /// How a canary was recognised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Proof {
@@ -62,6 +69,15 @@ impl Proof {
         match self {
             Self::Repaired { damages } => damages,
             Self::Exact | Self::Fragment { .. } => 0,
+        }
+    }
+
+    /// Of two sightings of one writing the one whose proof has the higher strength is told.
+    pub(super) fn strength(self) -> u16 {
+        match self {
+            Self::Exact => 1 << 10,
+            Self::Repaired { damages } => (1 << 9) - u16::from(damages),
+            Self::Fragment { symbols } => u16::from(symbols),
         }
     }
 
