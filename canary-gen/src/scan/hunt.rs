@@ -5,12 +5,13 @@ use super::report::Reports;
 use super::search::Reach;
 use super::sieve::{BATCH, BLOCK, Path, Places, WIDTH, blocks_around, exact_places};
 use super::spelled::Scratch;
-use super::view::Decoded;
+use super::view::{Decoded, ViewSet};
 use super::word::Listed;
 use super::{Search, Sighting, Work, exact, window, words};
 use crate::canary::{Canary, Identity};
 use crate::form::Form;
 use crate::key::KeyId;
+use std::ops::Range;
 
 /// A window is judged once so many bytes behind the place that called for it have arrived.
 pub(super) const AHEAD: usize = 4 << 10;
@@ -28,6 +29,10 @@ pub(super) struct Cursor {
     pub(super) window: u64,
     /// The end of what runs of words have covered.
     pub(super) words: u64,
+    /// The last window that was read through views: where it starts and ends.
+    pub(super) viewed: (u64, u64),
+    /// What should be read through views is only noted down.
+    pub(super) defers_views: bool,
 }
 
 impl Cursor {
@@ -39,6 +44,8 @@ impl Cursor {
             exact: relative(self.exact),
             window: relative(self.window),
             words: relative(self.words),
+            viewed: (relative(self.viewed.0), relative(self.viewed.1)),
+            ..self
         }
     }
 
@@ -48,6 +55,8 @@ impl Cursor {
             exact: self.exact + base,
             window: self.window + base,
             words: self.words + base,
+            viewed: (self.viewed.0 + base, self.viewed.1 + base),
+            ..self
         }
     }
 }
@@ -64,6 +73,8 @@ pub(super) struct Hunt {
     pub(super) reads_backwards: bool,
     /// Where views write, one for each depth of nesting.
     pub(super) decoded: Vec<Decoded>,
+    /// Pieces of the layer being sieved that are to be read through views afterwards.
+    pub(super) deferred: Vec<(Range<usize>, ViewSet)>,
 }
 
 impl Hunt {
@@ -77,6 +88,7 @@ impl Hunt {
             scratch: Scratch::default(),
             reads_backwards: false,
             decoded: Vec::new(),
+            deferred: Vec::new(),
         }
     }
 

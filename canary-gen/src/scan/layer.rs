@@ -78,6 +78,11 @@ impl<'a> Layer<'a> {
         }
     }
 
+    /// Whether anything in `range`, or directly beside it, is new.
+    pub(super) fn is_new_around(&self, range: Range<usize>) -> bool {
+        self.is_new(range.start.saturating_sub(1)..self.text.len().min(range.end + 1))
+    }
+
     fn origin_in_source(&self, range: Range<usize>) -> Range<usize> {
         let Source::View { origins, .. } = self.source else {
             return range;

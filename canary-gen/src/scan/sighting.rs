@@ -107,6 +107,11 @@ impl Views {
         self.iter().count()
     }
 
+    /// Whether no view can be added.
+    pub(super) fn is_deepest(self) -> bool {
+        self.depth() == Self::MOST
+    }
+
     /// These views, and another one inside them; `None` when that is too deep.
     pub(super) fn and(self, view: View) -> Option<Self> {
         let mut views = self;

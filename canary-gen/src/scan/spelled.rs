@@ -209,6 +209,10 @@ impl Hunt {
             distance => is_roomy && distance as usize <= LONGEST_SEPARATOR + 1,
         };
         for symbols in symbols.chunk_by(goes_on) {
+            let bytes = symbols[0].at as usize..symbols[symbols.len() - 1].at as usize + 1;
+            if !layer.is_new_around(bytes) {
+                continue;
+            }
             for alphabet in possible.into_iter().flatten() {
                 if symbols.len() >= fewest(alphabet) {
                     let run = Run::new(alphabet, symbols, values, foreign);

@@ -4,7 +4,7 @@ use super::census::Census;
 use super::exact;
 use super::hunt::{AHEAD, BACK, Cursor, Hunt};
 use super::layer::Layer;
-use super::view::View;
+use super::view::{View, ViewSet};
 use crate::form::Alphabet;
 use std::ops::Range;
 
@@ -235,13 +235,18 @@ impl Hunt {
             self.search_spelled(layer, window.clone(), &census, &Alphabet::all());
         }
         // Backwards a whole canary is looked for anyway, a part where the index knows it.
-        let reversed = self.reads_backwards || census.symbols() >= FEWEST_IN_WHOLE;
-        let views = if reversed {
-            &View::ALL[..]
+        let backwards = self.reads_backwards || census.symbols() >= FEWEST_IN_WHOLE;
+        let views = if backwards {
+            ViewSet::ALL
         } else {
-            &View::ALL[..7]
+            ViewSet::ALL.without(View::Reversed)
         };
-        self.look_through(layer, window, &census, views);
+        cursor.viewed = (window.start as u64, window.end as u64);
+        if cursor.defers_views {
+            self.deferred.push((window, views));
+        } else {
+            self.look_through(layer, &window, &census, views);
+        }
         census
     }
 
@@ -275,16 +280,32 @@ impl Hunt {
         }
     }
 
-    /// Reads a window through each view that makes something of it, and searches what it reads.
-    pub(super) fn look_through(
+    /// Reads a piece of a layer through views, at once or when all of the layer was sieved.
+    pub(super) fn read_through(
         &mut self,
         layer: &Layer<'_>,
-        window: Range<usize>,
-        census: &Census,
-        views: &[View],
+        piece: Range<usize>,
+        views: ViewSet,
+        cursor: &Cursor,
     ) {
-        let source = &layer.text[window.clone()];
-        for &view in views {
+        if cursor.defers_views {
+            self.deferred.push((piece, views));
+        } else {
+            let census = Census::of(&layer.text[piece.clone()]);
+            self.look_through(layer, &piece, &census, views);
+        }
+    }
+
+    /// Reads a piece of a layer through each view that makes something of it, and searches what it reads.
+    fn look_through(
+        &mut self,
+        layer: &Layer<'_>,
+        piece: &Range<usize>,
+        census: &Census,
+        views: ViewSet,
+    ) {
+        let source = &layer.text[piece.clone()];
+        for view in views.iter() {
             // A text reversed twice is itself.
             if view == View::Reversed && layer.views.iter().last() == Some(view) {
                 continue;
@@ -297,20 +318,45 @@ impl Hunt {
             }
             let mut scratch = self.decoded.pop().unwrap_or_default();
             view.read(source, &mut scratch, &mut |decoded| {
-                let inner = Layer::seen_through(
-                    views,
-                    &decoded.text,
-                    &decoded.origins,
-                    layer,
-                    window.start,
-                );
-                if decoded.text.len() <= SHORT {
+                let (text, origins) = (&decoded.text, &decoded.origins);
+                let inner = Layer::seen_through(views, text, origins, layer, piece.start);
+                if text.len() <= SHORT {
                     self.examine_all(&inner);
                 } else {
-                    self.sieve(&inner, &mut Cursor::default(), true);
+                    self.sieve_all(&inner);
                 }
             });
             self.decoded.push(scratch);
+        }
+    }
+
+    /// Sieves a text that was read through a view. Its windows and runs of words overlap; each byte of
+    /// it is read through each view once, else views of views would multiply.
+    fn sieve_all(&mut self, layer: &Layer<'_>) {
+        let outer = std::mem::take(&mut self.deferred);
+        let mut cursor = Cursor {
+            defers_views: true,
+            ..Cursor::default()
+        };
+        self.sieve(layer, &mut cursor, true);
+        let mut pieces = std::mem::replace(&mut self.deferred, outer);
+        if layer.views.is_deepest() {
+            return;
+        }
+        pieces.sort_by_key(|(piece, _)| piece.start);
+        let mut pieces = pieces.into_iter();
+        let mut next = pieces.next();
+        while let Some((mut piece, mut views)) = next {
+            next = pieces.next();
+            while let Some((other, others)) =
+                next.as_ref().filter(|(other, _)| other.start < piece.end)
+            {
+                piece.end = piece.end.max(other.end);
+                views = views.and(*others);
+                next = pieces.next();
+            }
+            let census = Census::of(&layer.text[piece.clone()]);
+            self.look_through(layer, &piece, &census, views);
         }
     }
 }

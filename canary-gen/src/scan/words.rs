@@ -8,7 +8,7 @@ use super::index::{Grain, Questions, SeedHash, symbols};
 use super::layer::Layer;
 use super::repair::MOST_DAMAGES;
 use super::spelled::{Part, part_at};
-use super::view::View;
+use super::view::{View, ViewSet};
 use super::word::{Word, company_of, run_around};
 use super::word_repair::{self, LOOK_THROUGH_LIST, SPREAD, Spelling};
 use crate::form::words::{LENGTH, WORDS, read};
@@ -23,14 +23,10 @@ pub(super) const NAME_PARTS: usize = 2;
 /// A view looks so far around a run of words.
 const VIEW_MARGIN: usize = 64;
 /// Views that may reveal a word that was disguised, broken or written backwards.
-const VIEWS: [View; 6] = [
-    View::Json,
-    View::Percent,
-    View::Html,
-    View::Fold,
-    View::Markup,
-    View::Reversed,
-];
+const VIEWS: ViewSet = ViewSet::ALL
+    .without(View::Base64)
+    .without(View::Hex)
+    .without(View::Reversed);
 
 impl Hunt {
     /// Examines the run of words around a place where the sieve saw one that may be ours.
@@ -70,10 +66,14 @@ impl Hunt {
             .saturating_sub(VIEW_MARGIN)
             .max(at.saturating_sub(BACK));
         let around = back..text.len().min(run.end + VIEW_MARGIN);
-        let reversed = words.iter().any(|word| word.reversed || word.part);
-        let views = if reversed { &VIEWS[..] } else { &VIEWS[..5] };
-        let census = Census::of(&text[around.clone()]);
-        self.look_through(layer, around, &census, views);
+        let seen = cursor.viewed.0 <= around.start as u64 && around.end as u64 <= cursor.viewed.1;
+        let mut views = if seen { ViewSet::NONE } else { VIEWS };
+        if words.iter().any(|word| word.reversed || word.part) {
+            views = views.with(View::Reversed);
+        }
+        if views != ViewSet::NONE {
+            self.read_through(layer, around, views, cursor);
+        }
     }
 
     /// Looks at every word of a short text.

@@ -56,10 +56,10 @@ pub(crate) fn scanner(bytes: &[u8]) -> Vec<Sighting> {
     let repairs = effort.openings + text.len() as u64 / effort.bytes_per_opening;
     // Of blanks nothing is made. The multiples are those of docs/canary-format.md.
     assert!(
-        work.bytes <= 5_000 * length + 2 * blanks as u64 + 4_096,
+        work.bytes <= 1_400 * length + 2 * blanks as u64 + 4_096,
         "{work:?} for {length}"
     );
-    assert!(work.lookups <= 1_000 * length, "{work:?} for {length}");
+    assert!(work.lookups <= 400 * length, "{work:?} for {length}");
     assert!(work.repair_openings <= repairs, "{work:?} for {length}");
     assert!(
         work.openings <= 64 * length + repairs,

@@ -42,6 +42,21 @@ fn scan_in_chunks(search: &Search, text: &[u8], cuts: &[usize]) -> Vec<Sighting>
     found
 }
 
+/// Whether a place is in a run of hexadecimal digits that is just as long as a hash.
+fn in_hash(text: &[u8], place: usize) -> bool {
+    let is_in_run = |at: &usize| text[*at].is_ascii_alphanumeric();
+    let start = (0..place).rev().take_while(is_in_run).last();
+    let start = start.unwrap_or(place);
+    let end = (place..text.len())
+        .find(|at| !is_in_run(at))
+        .unwrap_or(text.len());
+    let is_dash = |at: Option<usize>| at.and_then(|at| text.get(at)) == Some(&b'-');
+    [40, 56, 64, 96, 128].contains(&(end - start))
+        && text[start..end].iter().all(u8::is_ascii_hexdigit)
+        && !is_dash(start.checked_sub(1))
+        && !is_dash(Some(end))
+}
+
 /// Every place tried with every fixed-length writing, nothing skipped: slow and obviously right.
 fn oracle(ring: &KeyRing, text: &[u8]) -> Vec<(Identity, Form, u64, usize)> {
     let mut found = Vec::new();
@@ -55,6 +70,12 @@ fn oracle(ring: &KeyRing, text: &[u8]) -> Vec<(Identity, Form, u64, usize)> {
             let end = start + shape.length;
             // Without dashes, something else must stand on one side at least.
             if shape.first_dash().is_none() && glued(start.checked_sub(1)) && glued(Some(end)) {
+                continue;
+            }
+            if shape.alphabet.form == Form::Uuid
+                && shape.first_dash().is_none()
+                && in_hash(text, start)
+            {
                 continue;
             }
             let writing = text.get(start..end);

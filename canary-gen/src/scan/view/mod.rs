@@ -14,6 +14,9 @@ mod markup;
 mod percent;
 mod reversed;
 mod segments;
+mod set;
+
+pub(crate) use set::ViewSet;
 
 /// A way to read a text before it is scanned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
