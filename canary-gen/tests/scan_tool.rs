@@ -168,6 +168,30 @@ fn fields_of_ndjson_are_scanned_decoded_with_line_and_field() {
 }
 
 #[test]
+fn fields_that_no_line_has_are_told_and_an_error_when_it_is_all_of_them() {
+    let dir = with_keys();
+    std::fs::write(
+        dir.path().join("log"),
+        "{\"text\":\"x\"}\n{\"text\":\"y\"}\n",
+    )
+    .expect("written");
+    let wrong = canary_gen(dir.path(), &["scan", "--field", "txt", "log"]);
+    assert_eq!(wrong.status.code(), Some(2));
+    assert!(text(&wrong.stderr).contains("no line has the field `txt`"));
+    let half = ["scan", "--field", "txt", "--field", "text", "log"];
+    let output = canary_gen(dir.path(), &half);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("no line has the field `txt`"));
+    let (_, summary) = json(&canary_gen(dir.path(), &[&half[..], &["--json"]].concat()));
+    assert_eq!(summary["fields_never_seen"], serde_json::json!(["txt"]));
+    let right = canary_gen(dir.path(), &["scan", "--field", "text", "log"]);
+    assert_eq!(
+        (right.status.code(), text(&right.stderr)),
+        (Some(1), String::new())
+    );
+}
+
+#[test]
 fn the_effort_is_for_the_piece_and_not_for_every_field() {
     let dir = with_keys();
     // Looks like a canary on every line, and is none.

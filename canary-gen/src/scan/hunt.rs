@@ -96,6 +96,13 @@ impl Hunt {
         self.work
     }
 
+    /// Goes to the start of another text; returns what the last one took.
+    pub(super) fn restart(&mut self) -> Work {
+        self.cursor = Cursor::default();
+        self.reads_backwards = false;
+        std::mem::take(&mut self.work)
+    }
+
     /// How many bytes are kept at least.
     pub(super) fn keeps(&self) -> usize {
         self.ahead() + self.back()

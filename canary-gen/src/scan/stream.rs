@@ -2,7 +2,7 @@
 
 use super::hunt::Hunt;
 use super::sieve::BLOCK;
-use super::{Search, Sighting, Work};
+use super::{Effort, Search, Sighting, Work};
 use crate::key::KeyRing;
 
 /// Finds canaries in one text that arrives in chunks. Keeps a constant amount of it
@@ -62,8 +62,21 @@ impl Scanner {
 
     /// Ends the text, reports what its last bytes hold, and tells what was spent in all.
     pub fn finish(mut self, found: &mut Vec<Sighting>) -> Work {
+        self.finish_text(found)
+    }
+
+    /// Like [`finish`](Self::finish), and the scanner stands at the start of another text then: cheaper
+    /// for many short texts than a new scanner each.
+    pub fn finish_text(&mut self, found: &mut Vec<Sighting>) -> Work {
         self.hunt.advance(&self.kept, self.base, true, found);
-        self.hunt.work()
+        self.kept.clear();
+        self.base = 0;
+        self.hunt.restart()
+    }
+
+    /// Changes the effort that this text, and the next ones, may take.
+    pub fn set_effort(&mut self, effort: Effort) {
+        self.hunt.search.effort = effort;
     }
 
     /// How many bytes are kept for what has not been decided yet.

@@ -137,3 +137,13 @@ pub(super) fn fill(reader: &mut dyn Read, bytes: &mut [u8]) -> (usize, Option<io
     }
     (length, None)
 }
+
+/// Appends the next `length` bytes, less only at the end. What came before an error is kept.
+pub(super) fn append(
+    reader: &mut dyn Read,
+    length: usize,
+    bytes: &mut Vec<u8>,
+) -> Option<io::Error> {
+    bytes.reserve(length);
+    reader.take(length as u64).read_to_end(bytes).err()
+}

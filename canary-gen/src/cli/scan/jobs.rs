@@ -1,28 +1,24 @@
-//! The work of a scan, over threads: whole inputs, or pieces of NDJSON cut at line ends. Reports come
-//! out in the order of the inputs, whatever the threads do.
+//! The work of a scan, over threads: whole inputs, or pieces of NDJSON cut at line ends.
 
-use super::input::{self, Input, READ_BYTES, Unreadable};
+use super::input::{self, Input, READ_BYTES};
 use super::ndjson::Fields;
-use super::output::{LastLine, Line, Summary};
-use super::progress::Progress;
+use super::output::Line;
+use super::printer::Printer;
 use super::{Args, EffortArg};
 use crate::cli::CliError;
 use canary_gen::scan::{Effort, Work};
 use canary_gen::{Search, Sighting};
-use std::collections::BTreeMap;
-use std::io::{self, Write, stdout};
+use std::io;
 use std::num::NonZero;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
 
 /// Bytes of a piece of NDJSON, about.
 const PIECE: usize = 8 << 20;
 /// Bytes of the longest line that is read as JSON. A longer one is scanned as it is.
 const LONGEST_LINE: usize = 64 << 20;
-const TICK: Duration = Duration::from_millis(200);
 
 /// What a run came to.
 pub(super) struct Outcome {
@@ -46,23 +42,25 @@ enum Job {
 
 /// What came of a job.
 #[derive(Default)]
-struct Report {
-    input: usize,
-    lines: Vec<Line>,
-    bytes: u64,
-    work: Vec<Work>,
-    lines_not_json: u64,
-    first_not_json: Option<u64>,
-    error: Option<io::Error>,
+pub(super) struct Report {
+    pub(super) input: usize,
+    pub(super) lines: Vec<Line>,
+    pub(super) bytes: u64,
+    pub(super) work: Vec<Work>,
+    pub(super) lines_not_json: u64,
+    pub(super) first_not_json: Option<u64>,
+    pub(super) error: Option<io::Error>,
 }
 
 /// What all threads share.
-struct Shared<'a> {
-    args: &'a Args,
+pub(super) struct Shared<'a> {
+    pub(super) args: &'a Args,
     search: &'a Search,
     fields: Fields,
-    inputs: &'a [Input],
-    read: Arc<AtomicU64>,
+    /// Which of the fields some line had.
+    seen: Vec<AtomicBool>,
+    pub(super) inputs: &'a [Input],
+    pub(super) read: Arc<AtomicU64>,
     /// Nobody wants to know more.
     stop: AtomicBool,
 }
@@ -73,6 +71,7 @@ pub(super) fn run(args: &Args, search: &Search) -> Result<Outcome, CliError> {
         args,
         search,
         fields: Fields::new(&args.fields),
+        seen: args.fields.iter().map(|_| AtomicBool::new(false)).collect(),
         inputs: &inputs,
         read: Arc::default(),
         stop: AtomicBool::new(false),
@@ -129,10 +128,8 @@ impl Shared<'_> {
         let mut first_line = 1;
         loop {
             let start = rest.len();
-            rest.resize(start + PIECE, 0);
-            let (length, error) = input::fill(&mut reader, &mut rest[start..]);
-            rest.truncate(start + length);
-            let ended = length < PIECE;
+            let error = input::append(&mut reader, PIECE, &mut rest);
+            let ended = rest.len() - start < PIECE;
             let cut = if ended || rest.len() > LONGEST_LINE {
                 rest.len()
             } else {
@@ -223,26 +220,30 @@ impl Shared<'_> {
         };
         // The effort is for the piece, not for every field of it.
         let mut left = self.effort(bytes.len() as u64);
+        let mut scanner = self.search.scanner();
+        let mut found = Vec::new();
         for (number, line) in (first_line..).zip(bytes.split(|&byte| byte == b'\n')) {
             if line.iter().all(u8::is_ascii_whitespace) {
                 continue;
             }
             let mut scan = |field: Option<&str>, text: &[u8], report: &mut Report| {
-                let mut scanner = self.search.clone().with_effort(left).scanner();
-                let mut found = Vec::new();
+                scanner.set_effort(left);
                 scanner.push(text, &mut found);
-                let work = scanner.finish(&mut found);
+                let work = scanner.finish_text(&mut found);
                 left.openings = left.openings.saturating_sub(work.repair_openings);
                 report.work.push(work);
-                let wanted = found.iter().filter(|sighting| self.is_wanted(sighting));
+                let wanted = found.drain(..).filter(|sighting| self.is_wanted(sighting));
                 report.lines.extend(
-                    wanted.map(|sighting| Line::new(Some(name), sighting).in_field(number, field)),
+                    wanted.map(|sighting| Line::new(Some(name), &sighting).in_field(number, field)),
                 );
             };
             let read = if line.len() > LONGEST_LINE {
                 None
             } else {
-                let each = &mut |field: &str, text: &[u8]| scan(Some(field), text, &mut report);
+                let each = &mut |field: &str, text: &[u8]| {
+                    self.mark_seen(field);
+                    scan(Some(field), text, &mut report);
+                };
                 self.fields.read(line, each).ok()
             };
             if read.is_none() {
@@ -252,6 +253,24 @@ impl Shared<'_> {
             }
         }
         report
+    }
+
+    fn mark_seen(&self, field: &str) {
+        for (path, seen) in self.args.fields.iter().zip(&self.seen) {
+            // Most have been seen long before: reading does not disturb the other threads.
+            if path.as_str() == field && !seen.load(Ordering::Relaxed) {
+                seen.store(true, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// The fields that no line had.
+    pub(super) fn never_seen(&self) -> Vec<String> {
+        let fields = self.args.fields.iter().zip(&self.seen);
+        fields
+            .filter(|(_, seen)| !seen.load(Ordering::Relaxed))
+            .map(|(path, _)| path.as_str().to_owned())
+            .collect()
     }
 
     fn effort(&self, bytes: u64) -> Effort {
@@ -265,145 +284,4 @@ impl Shared<'_> {
     fn is_wanted(&self, sighting: &Sighting) -> bool {
         sighting.proof.is_verified() || sighting.weight_bits >= self.args.min_weight
     }
-}
-
-/// Prints reports in order, and counts.
-struct Printer<'a> {
-    shared: &'a Shared<'a>,
-    progress: Progress,
-    summary: Summary,
-    /// The input under way, and how many were found in it.
-    current: (usize, u64),
-    warned_of: Option<usize>,
-}
-
-impl<'a> Printer<'a> {
-    fn new(shared: &'a Shared<'a>) -> Self {
-        let sizes: Option<Vec<u64>> = shared.inputs.iter().map(|input| input.bytes).collect();
-        Self {
-            shared,
-            progress: Progress::new(sizes.map(|sizes| sizes.iter().sum())),
-            summary: Summary {
-                inputs: shared.inputs.len(),
-                ..Summary::default()
-            },
-            current: (0, 0),
-            warned_of: None,
-        }
-    }
-
-    fn print(
-        mut self,
-        reports: &Receiver<(u64, Report)>,
-        unreadable: &[Unreadable],
-    ) -> Result<Outcome, CliError> {
-        for Unreadable { name, source } in unreadable {
-            self.summary.unreadable += 1;
-            eprintln!("canary-gen: read `{name}`: {source}");
-        }
-        let mut waiting = BTreeMap::new();
-        let mut next = 0;
-        loop {
-            match reports.recv_timeout(TICK) {
-                Ok((number, report)) => drop(waiting.insert(number, report)),
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => break,
-            }
-            while let Some(report) = waiting.remove(&next) {
-                next += 1;
-                self.report(report)?;
-            }
-            let read = self.shared.read.load(Ordering::Relaxed);
-            self.progress.show(read, self.summary.sightings);
-            if self.shared.args.quiet && self.summary.sightings > 0 {
-                break;
-            }
-        }
-        self.end_input(usize::MAX)?;
-        self.finish()
-    }
-
-    fn report(&mut self, report: Report) -> Result<(), CliError> {
-        self.end_input(report.input)?;
-        let name = &self.shared.inputs[report.input].name;
-        let found = report.lines.len() as u64;
-        self.current.1 += found;
-        self.summary.sightings += found;
-        self.summary.bytes += report.bytes;
-        self.summary.lines_not_json += report.lines_not_json;
-        report.work.iter().for_each(|work| self.summary.add(work));
-        let args = self.shared.args;
-        if !(args.count || args.files_with_matches || args.quiet) {
-            self.progress.suspend(|| {
-                report.lines.iter().try_for_each(|line| {
-                    print_line(&if args.json {
-                        serde_json::to_string(line)?
-                    } else {
-                        line.to_string()
-                    })
-                })
-            })?;
-        }
-        if let Some(line) = report.first_not_json
-            && self.warned_of != Some(report.input)
-        {
-            self.warned_of = Some(report.input);
-            self.progress.suspend(|| {
-                eprintln!("canary-gen: `{name}` line {line} is no JSON: it and its like were scanned whole");
-            });
-        }
-        if let Some(error) = report.error {
-            self.summary.unreadable += 1;
-            self.progress.suspend(|| {
-                eprintln!("canary-gen: read `{name}`: {error} (what could be read was scanned)")
-            });
-        }
-        Ok(())
-    }
-
-    /// Prints what is told once an input, for all inputs before `next`.
-    fn end_input(&mut self, next: usize) -> Result<(), CliError> {
-        let args = self.shared.args;
-        while self.current.0 < next.min(self.shared.inputs.len()) {
-            let (index, found) = self.current;
-            let name = &self.shared.inputs[index].name;
-            if args.count {
-                self.progress
-                    .suspend(|| print_line(&format!("{name}: {found}")))?;
-            }
-            if args.files_with_matches && found > 0 {
-                self.progress.suspend(|| print_line(name))?;
-            }
-            self.current = (index + 1, 0);
-        }
-        Ok(())
-    }
-
-    fn finish(mut self) -> Result<Outcome, CliError> {
-        self.progress.finish();
-        self.summary.seconds = self.progress.seconds();
-        let args = self.shared.args;
-        let summary = &self.summary;
-        if args.json {
-            print_line(&serde_json::to_string(&LastLine { summary })?)?;
-        }
-        if summary.repairs_cut_short > 0
-            && !args.quiet
-            && !args.json
-            && args.effort != EffortArg::None
-        {
-            eprintln!(
-                "canary-gen: {} candidates could be canaries with damages and were not searched to the end (--effort thorough, or --planted, finds more)",
-                summary.repairs_cut_short
-            );
-        }
-        Ok(Outcome {
-            found: summary.sightings > 0,
-            failed: summary.unreadable > 0,
-        })
-    }
-}
-
-fn print_line(line: &str) -> Result<(), CliError> {
-    writeln!(stdout().lock(), "{line}").map_err(CliError::Write)
 }

@@ -5,6 +5,7 @@ mod jobs;
 mod ndjson;
 mod output;
 mod planted;
+mod printer;
 mod progress;
 
 pub(super) use output::Line;
@@ -21,7 +22,8 @@ use std::sync::{Arc, RwLock};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Exit codes, as grep has them (a part that weighs less than --min-weight is not found):
-  0  a canary was found        1  none was found        2  something could not be read, or another error
+  0  a canary was found        1  none was found        2  something could not be read, no line has any
+                                                           of the fields, or another error
 
 Examples:
   canary-gen scan --keys canary.keys responses/                      a directory, archives in it, too

@@ -101,6 +101,8 @@ pub(super) struct Summary {
     pub(super) unreadable: u64,
     /// Lines that were expected to be JSON and are not; they were scanned whole.
     pub(super) lines_not_json: u64,
+    /// Wanted fields that no line had.
+    pub(super) fields_never_seen: Vec<String>,
     pub(super) seconds: f64,
     pub(super) openings: u64,
     /// Candidates whose damages were not, or not all, searched for (see `--effort`).
