@@ -74,7 +74,7 @@ pub(super) fn outcome(response: &Response<'_>) -> Outcome {
 fn completion(response: &Response<'_>) -> Outcome {
     let facts = response.facts;
     let is_broken = response.end == End::Broken;
-    let has_reason = facts.finish_reason.is_some();
+    let has_reason = facts.finish_reason.is_some() || facts.ended;
     match response.kind {
         BodyKind::Stream { done, .. } if is_broken && !done && !has_reason => {
             Outcome::CutOff(CutOff::MidBody)
@@ -90,12 +90,39 @@ fn completion(response: &Response<'_>) -> Outcome {
         BodyKind::Empty => Outcome::Malformed("empty body"),
         BodyKind::Opaque => Outcome::Malformed("neither JSON nor an event stream"),
         _ if !facts.choice => Outcome::Malformed("no choices"),
-        BodyKind::Stream { done: true, .. } => Outcome::Answered,
-        _ if has_reason => Outcome::Answered,
+        BodyKind::Stream { done: true, .. } => answer(facts),
+        _ if has_reason => answer(facts),
         BodyKind::Stream { .. } => Outcome::CutOff(CutOff::NoEnd),
         BodyKind::Json { .. } => Outcome::Malformed("no finish reason"),
     }
 }
+
+/// A complete answer, which may be none.
+fn answer(facts: &Facts) -> Outcome {
+    let reason = facts.finish_reason.as_deref().unwrap_or_default();
+    if FILTERED.contains(&reason) {
+        Outcome::ContentFiltered
+    } else if facts.declined || reason == "refusal" {
+        Outcome::Declined
+    } else if facts.truncated {
+        Outcome::Truncated
+    } else {
+        Outcome::Answered
+    }
+}
+
+/// Reasons for an end that a filter gave: OpenAI's and Azure's, Gemini's behind its gateways, and others.
+const FILTERED: &[&str] = &[
+    "content_filter",
+    "content_filtered",
+    "guardrail_intervened",
+    "safety",
+    "recitation",
+    "blocklist",
+    "prohibited_content",
+    "spii",
+    "sensitive",
+];
 
 fn refusal(response: &Response<'_>, error: Option<&ErrorFacts>) -> Outcome {
     let told_in_body = is_success(response.status);

@@ -1,6 +1,7 @@
 //! One HTTP client a tenant: connections and TLS sessions of its own, so that a mix-up of tenants
 //! can never be ours. Follows nothing, repeats nothing, remembers nothing.
 
+use super::api::{Api, CredentialHeader};
 use super::limits::{Limits, as_usize};
 use reqwest::header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
@@ -16,7 +17,7 @@ pub struct TenantClient {
     pub(super) http: reqwest::Client,
     /// Whether an `https` endpoint can be trusted at all.
     pub(super) has_roots: bool,
-    credential: Option<HeaderValue>,
+    credential: Option<SecretString>,
 }
 
 /// Why a client could not be built.
@@ -37,7 +38,9 @@ impl TenantClient {
     /// # Errors
     /// When the credential cannot stand in a header or the HTTP library refuses its settings.
     pub fn new(credential: Option<SecretString>, limits: &Limits) -> Result<Self, ClientError> {
-        let credential = credential.as_ref().map(bearer).transpose()?;
+        if let Some(credential) = &credential {
+            header_value("", credential)?;
+        }
         use_ring();
         let (http, has_roots) = match settings(limits).build() {
             Ok(http) => (http, true),
@@ -61,7 +64,7 @@ impl TenantClient {
         })
     }
 
-    pub(super) fn headers(&self) -> HeaderMap {
+    pub(super) fn headers(&self, api: Api) -> HeaderMap {
         let fixed: [(HeaderName, &'static str); 3] = [
             (CONTENT_TYPE, "application/json"),
             (ACCEPT, "text/event-stream, application/json"),
@@ -72,8 +75,21 @@ impl TenantClient {
             .into_iter()
             .map(|(name, value)| (name, HeaderValue::from_static(value)))
             .collect();
-        if let Some(credential) = &self.credential {
-            headers.insert(AUTHORIZATION, credential.clone());
+        let dialect = api.dialect();
+        for &(name, value) in dialect.headers() {
+            headers.insert(
+                HeaderName::from_static(name),
+                HeaderValue::from_static(value),
+            );
+        }
+        let (name, scheme) = match dialect.credential() {
+            CredentialHeader::Bearer => (AUTHORIZATION, "Bearer "),
+            CredentialHeader::Named(name) => (HeaderName::from_static(name), ""),
+        };
+        let credential = self.credential.as_ref();
+        // That it can stand in a header was checked when the client was built.
+        if let Some(value) = credential.and_then(|text| header_value(scheme, text).ok()) {
+            headers.insert(name, value);
         }
         headers
     }
@@ -87,8 +103,8 @@ impl fmt::Debug for TenantClient {
     }
 }
 
-fn bearer(credential: &SecretString) -> Result<HeaderValue, ClientError> {
-    let text = format!("Bearer {}", credential.expose_secret());
+fn header_value(scheme: &str, credential: &SecretString) -> Result<HeaderValue, ClientError> {
+    let text = format!("{scheme}{}", credential.expose_secret());
     let mut value = HeaderValue::from_str(&text).map_err(|_| ClientError::Credential)?;
     value.set_sensitive(true);
     Ok(value)
@@ -123,7 +139,7 @@ mod tests {
     fn the_credential_goes_into_a_sensitive_header_and_nowhere_else() {
         let client =
             TenantClient::new(Some(SecretString::from("sk-tenant-a")), &Limits::default()).unwrap();
-        let headers = client.headers();
+        let headers = client.headers(Api::OpenAiChat);
         assert_eq!(
             headers[AUTHORIZATION].to_str().unwrap(),
             "Bearer sk-tenant-a"

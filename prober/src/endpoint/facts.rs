@@ -1,5 +1,6 @@
 //! What the documents of a response say about themselves: choices, ends, usage, errors.
 
+use super::api::{Dialect, Fact, Told};
 use super::outcome::Usage;
 
 /// Numbers from here on are nonsense, not counts of tokens.
@@ -10,31 +11,51 @@ const MESSAGE_BYTES: usize = 4 << 10;
 /// What one document says, or all documents of a response so far.
 #[derive(Default)]
 pub(super) struct Facts {
-    /// It has at least one choice.
+    /// It has an answer, or a part of one.
     pub(super) choice: bool,
-    /// Why a choice ended, made harmless.
+    /// It says that the answer is complete.
+    pub(super) ended: bool,
+    /// Why an answer ended, made harmless.
     pub(super) finish_reason: Option<String>,
+    /// The model declined.
+    pub(super) declined: bool,
+    /// It says that the prompt was cut.
+    pub(super) truncated: bool,
     /// The error it tells.
     pub(super) error: Option<ErrorFacts>,
-    pub(super) usage: Option<Usage>,
+    pub(super) counts: Counts,
     pub(super) model: Option<String>,
     pub(super) fingerprint: Option<String>,
 }
 
 /// What a document says while it is being read. Counts only once the document is complete.
-#[derive(Default)]
 pub(super) struct Draft {
+    dialect: &'static dyn Dialect,
     facts: Facts,
     /// Fields of the document itself that only mean an error if something else says so.
     loose: ErrorFacts,
-    counts: Counts,
 }
 
+/// What was counted, in tokens.
 #[derive(Default)]
-struct Counts {
+pub(super) struct Counts {
     prompt: Option<u64>,
-    completion: Option<u64>,
     cached: Option<u64>,
+    cached_apart: Option<u64>,
+    written_apart: Option<u64>,
+    completion: Option<u64>,
+    reasoning: Option<u64>,
+}
+
+impl Counts {
+    fn merge(&mut self, later: &Self) {
+        self.prompt = later.prompt.or(self.prompt);
+        self.cached = later.cached.or(self.cached);
+        self.cached_apart = later.cached_apart.or(self.cached_apart);
+        self.written_apart = later.written_apart.or(self.written_apart);
+        self.completion = later.completion.or(self.completion);
+        self.reasoning = later.reasoning.or(self.reasoning);
+    }
 }
 
 /// An error as the endpoint tells it. Holds text of the response while the response is read; it is
@@ -74,41 +95,49 @@ impl ErrorFacts {
 }
 
 impl Draft {
-    pub(super) fn on_object(&mut self, path: &str) {
-        if path == "error" {
-            self.facts.error.get_or_insert_default();
-        } else if path == "usage" {
-            self.counts = Counts::default();
-        } else if choice_part(path) == Some("") {
-            self.facts.choice = true;
+    pub(super) fn new(dialect: &'static dyn Dialect) -> Self {
+        Self {
+            dialect,
+            facts: Facts::default(),
+            loose: ErrorFacts::default(),
         }
     }
 
+    pub(super) fn on_object(&mut self, path: &str) {
+        let path = self.dialect.unwrapped(path);
+        if path == "error" {
+            self.error();
+        }
+        self.learn(path, Told::Object);
+    }
+
+    pub(super) fn on_true(&mut self, path: &str) {
+        self.learn(self.dialect.unwrapped(path), Told::True);
+    }
+
     pub(super) fn on_string(&mut self, path: &str, text: &[u8]) {
+        let path = self.dialect.unwrapped(path);
+        self.learn(path, Told::Text(text));
         match path {
-            "model" => self.facts.model = name(text),
-            "system_fingerprint" => self.facts.fingerprint = name(text),
-            "object" if text == b"error" => drop(self.facts.error.get_or_insert_default()),
-            "error" => self.facts.error.get_or_insert_default().add_words(text),
-            "message" | "detail" | "type" => self.loose.add_words(text),
+            "object" | "type" if text == b"error" => drop(self.error()),
+            "error" => self.error().add_words(text),
+            "message" | "detail" | "type" | "msg" | "error_type" => self.loose.add_words(text),
             "code" => {
                 self.loose.add_words(text);
-                self.loose_number("code", text);
+                if let Some(number) = sane_number(text) {
+                    self.loose.add_number("code", number);
+                }
             }
-            "error.message" | "error.type" => {
-                self.facts.error.get_or_insert_default().add_words(text)
-            }
+            "error.message" | "error.type" => self.error().add_words(text),
             "error.code" => {
-                let error = self.facts.error.get_or_insert_default();
+                let error = self.error();
                 error.add_words(text);
                 // LiteLLM writes its status as a string.
                 if let Some(number) = sane_number(text) {
                     error.add_number("code", number);
                 }
             }
-            _ if choice_part(path) == Some(".finish_reason") && !text.is_empty() => {
-                self.facts.finish_reason = Some(finish_reason(text));
-            }
+            _ if is_in_list_of_errors(path) => self.loose.add_words(text),
             _ => {}
         }
     }
@@ -117,25 +146,48 @@ impl Draft {
         let Some(number) = sane_number(word) else {
             return;
         };
+        let path = self.dialect.unwrapped(path);
+        self.learn(path, Told::Number(number));
         match path {
-            "usage.prompt_tokens" => self.counts.prompt = Some(number),
-            "usage.completion_tokens" => self.counts.completion = Some(number),
-            "usage.prompt_tokens_details.cached_tokens" => self.counts.cached = Some(number),
-            "code" => self.loose.add_number("code", number),
+            "code" | "status" => self.loose.add_number("code", number),
             _ => {
                 if let Some(name) = path.strip_prefix("error.") {
-                    self.facts
-                        .error
-                        .get_or_insert_default()
-                        .add_number(name, number);
+                    self.error().add_number(name, number);
                 }
             }
         }
     }
 
-    fn loose_number(&mut self, name: &str, text: &[u8]) {
-        if let Some(number) = sane_number(text) {
-            self.loose.add_number(name, number);
+    fn error(&mut self) -> &mut ErrorFacts {
+        self.facts.error.get_or_insert_default()
+    }
+
+    fn learn(&mut self, path: &str, value: Told<'_>) {
+        let Some(fact) = self.dialect.fact(path, value) else {
+            return;
+        };
+        let text = match value {
+            Told::Text(text) => text,
+            _ => b"",
+        };
+        let facts = &mut self.facts;
+        let counts = &mut facts.counts;
+        match fact {
+            Fact::Choice => facts.choice = true,
+            Fact::FinishReason => facts.finish_reason = Some(finish_reason(text)),
+            Fact::End => facts.ended = true,
+            Fact::PromptTokens(tokens) => counts.prompt = Some(tokens),
+            Fact::CachedTokens(tokens) => counts.cached = Some(tokens),
+            Fact::CachedApart(tokens) => counts.cached_apart = Some(tokens),
+            Fact::WrittenApart(tokens) => counts.written_apart = Some(tokens),
+            Fact::CompletionTokens(tokens) => counts.completion = Some(tokens),
+            Fact::ReasoningTokens(tokens) => counts.reasoning = Some(tokens),
+            Fact::Model => facts.model = name(text),
+            Fact::Fingerprint => facts.fingerprint = name(text),
+            Fact::Truncated => facts.truncated = true,
+            Fact::Declined => facts.declined = true,
+            Fact::Error => self.error().add_words(text),
+            Fact::ErrorStatus(status) => self.error().add_number("status", status),
         }
     }
 
@@ -143,37 +195,47 @@ impl Draft {
     /// name says that it is an error, whatever its shape.
     pub(super) fn complete(mut self, told_as_error: bool) -> Facts {
         if told_as_error {
-            self.facts.error.get_or_insert_default();
+            self.error();
         }
         if let Some(error) = &mut self.facts.error {
             error.add_words(self.loose.words.as_bytes());
             error.status = error.status.or(self.loose.status);
         }
-        self.facts.usage = self.counts.prompt.map(|prompt_tokens| Usage {
-            prompt_tokens,
-            completion_tokens: self.counts.completion.unwrap_or(0),
-            cached_tokens: self.counts.cached,
-        });
         self.facts
     }
+}
+
+/// Cloudflare's `errors[0].message`, FastAPI's `detail[].msg`.
+fn is_in_list_of_errors(path: &str) -> bool {
+    let is_list = path.starts_with("errors[") || path.starts_with("detail[");
+    is_list && (path.ends_with(".message") || path.ends_with(".msg"))
 }
 
 impl Facts {
     /// Takes what a later, complete document says: the first error counts, and the last of the rest.
     pub(super) fn merge(&mut self, later: Self) {
         self.choice |= later.choice;
+        self.ended |= later.ended;
+        self.declined |= later.declined;
+        self.truncated |= later.truncated;
         self.finish_reason = later.finish_reason.or(self.finish_reason.take());
         self.error = self.error.take().or(later.error);
-        self.usage = later.usage.or(self.usage);
+        self.counts.merge(&later.counts);
         self.model = later.model.or(self.model.take());
         self.fingerprint = later.fingerprint.or(self.fingerprint.take());
     }
-}
 
-/// The part of a path after `choices[…]`.
-fn choice_part(path: &str) -> Option<&str> {
-    let (_, part) = path.strip_prefix("choices[")?.split_once(']')?;
-    Some(part)
+    /// What was counted, if the length of the prompt was told.
+    pub(super) fn usage(&self) -> Option<Usage> {
+        let counts = &self.counts;
+        let apart = counts.cached_apart.unwrap_or(0) + counts.written_apart.unwrap_or(0);
+        Some(Usage {
+            prompt_tokens: counts.prompt? + apart,
+            completion_tokens: counts.completion.unwrap_or(0),
+            cached_tokens: counts.cached.or(counts.cached_apart),
+            reasoning_tokens: counts.reasoning,
+        })
+    }
 }
 
 fn sane_number(word: &[u8]) -> Option<u64> {

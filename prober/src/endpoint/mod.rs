@@ -11,13 +11,14 @@
 //! sent. No text of a response is kept, and none reaches an outcome, an error or a log. A JSON body
 //! is parsed at its end, so its time to first text is the time to its end.
 
+mod api;
 mod classify;
 mod client;
+mod documents;
 mod facts;
 mod failure;
 mod json;
 mod limits;
-mod openai_chat;
 mod outcome;
 mod overlong;
 mod place;
@@ -27,6 +28,7 @@ mod send;
 mod sse;
 mod walk;
 
+pub use api::Api;
 pub use client::{ClientError, TenantClient};
 pub use limits::{Limit, Limits, Wait};
 pub use outcome::{ConnectFailure, CutOff, Exchange, Outcome, Unsent, Usage};
@@ -47,36 +49,4 @@ pub struct Target {
     pub stream: bool,
     /// How long and how much is waited for.
     pub limits: Limits,
-}
-
-/// A wire format.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Api {
-    /// `POST …/chat/completions`.
-    OpenAiChat,
-}
-
-impl Api {
-    /// Every wire format.
-    pub const ALL: [Self; 1] = [Self::OpenAiChat];
-
-    /// The name in configuration, tables and output.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::OpenAiChat => "openai-chat",
-        }
-    }
-
-    fn body_around(self, model: &str, max_tokens: u32, stream: bool) -> (String, String) {
-        match self {
-            Self::OpenAiChat => openai_chat::body_around(model, max_tokens, stream),
-        }
-    }
-
-    fn url(self, base_url: &str) -> String {
-        match self {
-            Self::OpenAiChat => openai_chat::url(base_url),
-        }
-    }
 }

@@ -56,6 +56,8 @@ pub struct Usage {
     pub completion_tokens: u64,
     /// How much of the prompt came from a prefix cache, if told.
     pub cached_tokens: Option<u64>,
+    /// How much of the answer was reasoning, if told.
+    pub reasoning_tokens: Option<u64>,
 }
 
 /// What the endpoint did.
@@ -81,6 +83,12 @@ pub enum Outcome {
     Unauthorised,
     /// It does not know the model.
     ModelUnknown,
+    /// It answered, but says that it read only a part of the prompt.
+    Truncated,
+    /// A filter for content kept the answer back, or the rest of it.
+    ContentFiltered,
+    /// The model declined to answer.
+    Declined,
     /// It refused otherwise, or pointed elsewhere: the status, neither 2xx nor 5xx.
     Refused(u16),
     /// It failed: the status; a 2xx if the failure was told inside a response that began well.
@@ -153,6 +161,9 @@ impl Outcome {
             Self::Overloaded => "overloaded",
             Self::Unauthorised => "unauthorised",
             Self::ModelUnknown => "model_unknown",
+            Self::Truncated => "truncated",
+            Self::ContentFiltered => "content_filtered",
+            Self::Declined => "declined",
             Self::Refused(_) => "refused",
             Self::ServerError(_) => "server_error",
             Self::ConnectFailed(_) => "connect_failed",
@@ -197,6 +208,11 @@ impl fmt::Display for Outcome {
             Self::ModelUnknown => {
                 f.write_str("the endpoint does not know the model (check the endpoint's `model`)")
             }
+            Self::Truncated => f.write_str(
+                "the endpoint cut the prompt and answered (is `context_tokens` what it serves?)",
+            ),
+            Self::ContentFiltered => f.write_str("a content filter kept the answer back"),
+            Self::Declined => f.write_str("the model declined to answer"),
             Self::Refused(status) => {
                 write!(f, "the endpoint refused the request with status {status}")
             }

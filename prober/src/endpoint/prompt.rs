@@ -5,6 +5,8 @@
 //! length and SHA-256 *before* its last piece leaves, so a text that changed is never a complete
 //! request, and what was scanned is what was sent.
 
+use super::api::{Ask, PROMPT};
+use super::reader::Asked;
 use super::{Limits, Target};
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
@@ -26,6 +28,7 @@ pub trait Prompt: Send + Sync {
 
 /// A request ready to be sent once: its URL, its body's exact length, and what its text must be.
 pub struct Prepared {
+    pub(super) asked: Asked,
     pub(super) url: String,
     pub(super) limits: Limits,
     source: Source,
@@ -74,9 +77,13 @@ pub fn prepare(
     max_tokens: u32,
     observe: &mut dyn FnMut(&[u8]),
 ) -> Prepared {
-    let (head, tail) = target
-        .api
-        .body_around(&target.model, max_tokens, target.stream);
+    let ask = Ask {
+        model: &target.model,
+        max_tokens,
+        stream: target.stream,
+    };
+    let dialect = target.api.dialect();
+    let (head, tail) = around_prompt(&dialect.body(&ask));
     let source = Source { head, prompt, tail };
     let mut hasher = Hasher::new(&SHA256);
     let mut content_length = 0;
@@ -86,11 +93,27 @@ pub fn prepare(
         observe(&piece);
     }
     Prepared {
-        url: target.api.url(&target.base_url),
+        asked: Asked {
+            api: target.api,
+            stream: target.stream,
+        },
+        url: dialect.url(&target.base_url, &ask),
         limits: target.limits,
         source,
         content_length,
         digest: hasher.finish().as_ref().to_vec(),
+    }
+}
+
+/// The text of a body before and after the prompt.
+fn around_prompt(body: &serde_json::Value) -> (String, String) {
+    let body = body.to_string();
+    let mark = serde_json::Value::from(PROMPT).to_string();
+    let mark = mark.trim_matches('"');
+    match body.split_once(mark) {
+        Some((head, tail)) => (head.to_owned(), tail.to_owned()),
+        // No dialect leaves the prompt out; a test says so.
+        None => (body, String::new()),
     }
 }
 

@@ -1,7 +1,9 @@
 //! The reader of one response: takes its head and its body in any chunks, hands every text in every
 //! shape to the sink, keeps none, and tells the outcome. Knows no socket and no clock.
 
+use super::api::{Api, Framing};
 use super::classify::{self, BodyKind, End, is_success};
+use super::documents::{Documents, Piece};
 use super::facts::Facts;
 use super::limits::{Limit, Limits, as_usize};
 use super::outcome::Outcome;
@@ -21,6 +23,13 @@ pub(super) enum Flow {
     Enough,
 }
 
+/// What was asked for.
+#[derive(Clone, Copy)]
+pub(super) struct Asked {
+    pub(super) api: Api,
+    pub(super) stream: bool,
+}
+
 /// What was read of a response.
 pub(super) struct Reading {
     pub(super) outcome: Outcome,
@@ -36,7 +45,9 @@ pub(super) struct ResponseReader {
     content_type: Kind,
     body: Body,
     body_bytes: u64,
-    documents: Documents,
+    /// The answer was asked for as one document after the other.
+    in_documents: bool,
+    contents: Contents,
     too_large: Option<Limit>,
 }
 
@@ -51,12 +62,12 @@ enum Body {
     /// Its first bytes do not tell yet.
     Unknown(Vec<u8>),
     Stream(EventStream),
-    Json(Vec<u8>),
+    Json(Documents),
     Opaque,
 }
 
 /// What the documents in a body amount to.
-struct Documents {
+struct Contents {
     walker: Walker,
     facts: Facts,
     told_as_error: bool,
@@ -69,6 +80,7 @@ struct Documents {
 impl ResponseReader {
     /// Reads the head.
     pub(super) fn new(
+        asked: Asked,
         limits: &Limits,
         status: u16,
         headers: &HeaderMap,
@@ -77,15 +89,17 @@ impl ResponseReader {
         let head_bytes = show_headers(headers, Place::Header, sink);
         let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
         let success = is_success(status);
+        let dialect = asked.api.dialect();
         Self {
+            in_documents: asked.stream && dialect.framing() == Framing::Documents,
             limits: *limits,
             status,
             retry_after: classify::retry_after(text(RETRY_AFTER), text(DATE)),
             content_type: kind_of(text(CONTENT_TYPE).unwrap_or_default()),
             body: Body::Unknown(Vec::new()),
             body_bytes: 0,
-            documents: Documents {
-                walker: Walker::new(success),
+            contents: Contents {
+                walker: Walker::new(dialect, success),
                 facts: Facts::default(),
                 told_as_error: !success,
                 max_events: limits.events,
@@ -122,12 +136,12 @@ impl ResponseReader {
 
     /// Whether text of an answer has arrived.
     pub(super) fn answer_began(&self) -> bool {
-        self.documents.walker.answer_began
+        self.contents.walker.answer_began
     }
 
-    /// Whether the stream has said `[DONE]`.
+    /// Whether the stream has said that it is complete.
     pub(super) fn is_done(&self) -> bool {
-        self.documents.done
+        self.contents.done || self.contents.facts.ended
     }
 
     /// Ends the response.
@@ -139,23 +153,27 @@ impl ResponseReader {
         let kind = match std::mem::replace(&mut self.body, Body::Opaque) {
             Body::Stream(stream) => {
                 let Self {
-                    documents,
+                    contents,
                     too_large,
                     ..
                 } = &mut self;
-                stream.finish(&mut |item| documents.item(item, too_large, sink));
-                BodyKind::Stream {
-                    events: documents.events,
-                    done: documents.done,
-                    broken_event: documents.flawed,
-                }
+                stream.finish(&mut |item| contents.item(item, too_large, sink));
+                self.contents.as_stream()
             }
             _ if self.body_bytes == 0 => BodyKind::Empty,
-            Body::Json(buffer) => {
-                let json = buffer.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&buffer);
-                let rest = self.documents.walk_all(json, false, sink);
-                BodyKind::Json {
-                    flawed: self.documents.flawed || !rest.trim_ascii().is_empty(),
+            Body::Json(documents) => {
+                let Self {
+                    contents,
+                    too_large,
+                    ..
+                } = &mut self;
+                documents.finish(&mut |piece| contents.piece(piece, too_large, sink));
+                if self.in_documents || self.contents.events > 1 {
+                    self.contents.as_stream()
+                } else {
+                    BodyKind::Json {
+                        flawed: self.contents.flawed,
+                    }
                 }
             }
             Body::Opaque | Body::Unknown(_) => BodyKind::Opaque,
@@ -166,19 +184,19 @@ impl ResponseReader {
             too_large: self.too_large,
             end,
             kind,
-            facts: &self.documents.facts,
-            answer_began: self.documents.walker.answer_began,
+            facts: &self.contents.facts,
+            answer_began: self.contents.walker.answer_began,
         });
         Reading {
             outcome,
-            facts: self.documents.facts,
+            facts: self.contents.facts,
             body_bytes: self.body_bytes,
         }
     }
 
     fn feed(&mut self, bytes: &[u8], sink: &mut dyn Sink) {
         let Self {
-            documents,
+            contents,
             too_large,
             ..
         } = self;
@@ -191,14 +209,10 @@ impl ResponseReader {
                 }
             }
             Body::Stream(stream) => {
-                stream.push(bytes, &mut |item| documents.item(item, too_large, sink))
+                stream.push(bytes, &mut |item| contents.item(item, too_large, sink))
             }
-            Body::Json(buffer) => {
-                let room = as_usize(self.limits.json_bytes).saturating_sub(buffer.len());
-                buffer.extend_from_slice(&bytes[..bytes.len().min(room)]);
-                if bytes.len() > room {
-                    too_large.get_or_insert(Limit::JsonBytes);
-                }
+            Body::Json(documents) => {
+                documents.push(bytes, &mut |piece| contents.piece(piece, too_large, sink));
             }
             Body::Opaque => {}
         }
@@ -207,14 +221,14 @@ impl ResponseReader {
     fn decide(&mut self, kind: Kind, prefix: &[u8], sink: &mut dyn Sink) {
         self.body = match kind {
             Kind::Stream => Body::Stream(EventStream::new(as_usize(self.limits.line_bytes))),
-            Kind::Json => Body::Json(Vec::new()),
+            Kind::Json => Body::Json(Documents::new(as_usize(self.limits.json_bytes))),
             Kind::Other => Body::Opaque,
         };
         self.feed(prefix, sink);
     }
 }
 
-impl Documents {
+impl Contents {
     fn item(&mut self, item: Item<'_>, too_large: &mut Option<Limit>, sink: &mut dyn Sink) {
         match item {
             Item::Comment(text) => show_line(&Place::SseComment, text, sink),
@@ -223,6 +237,22 @@ impl Documents {
             Item::Field(line) => show_line(&Place::SseField, line, sink),
             Item::Event { data, is_error } => self.event(data, is_error, too_large, sink),
             Item::TooLong => drop(too_large.get_or_insert(Limit::LineBytes)),
+        }
+    }
+
+    fn piece(&mut self, piece: Piece<'_>, too_large: &mut Option<Limit>, sink: &mut dyn Sink) {
+        match piece {
+            Piece::Document(document) => self.event(document, false, too_large, sink),
+            Piece::Stray => self.flawed = true,
+            Piece::TooLong => drop(too_large.get_or_insert(Limit::JsonBytes)),
+        }
+    }
+
+    fn as_stream(&self) -> BodyKind {
+        BodyKind::Stream {
+            events: self.events,
+            done: self.done || self.facts.ended,
+            broken_event: self.flawed,
         }
     }
 

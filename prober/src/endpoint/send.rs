@@ -26,6 +26,7 @@ const AFTER_DONE: Duration = Duration::from_secs(5);
 pub async fn send(client: &TenantClient, prepared: Prepared, sink: &mut dyn Sink) -> Exchange {
     let timing = Timing::start(&prepared.limits);
     let limits = prepared.limits;
+    let asked = prepared.asked;
     let Ok(url) = reqwest::Url::parse(&prepared.url) else {
         return timing.failed(Outcome::Unsent(Unsent::BadRequest), 0);
     };
@@ -39,7 +40,7 @@ pub async fn send(client: &TenantClient, prepared: Prepared, sink: &mut dyn Sink
     let request = client
         .http
         .post(url)
-        .headers(client.headers())
+        .headers(client.headers(asked.api))
         .body(reqwest::Body::wrap(body));
     let head = await_head(request.send(), &mut progress.begun, &timing).await;
     let sent = || progress.sent.load(Ordering::Relaxed);
@@ -49,14 +50,14 @@ pub async fn send(client: &TenantClient, prepared: Prepared, sink: &mut dyn Sink
     };
 
     let status = response.status().as_u16();
-    let mut reader = ResponseReader::new(&limits, status, response.headers(), sink);
+    let mut reader = ResponseReader::new(asked, &limits, status, response.headers(), sink);
     let (end, first_text) = read_body(response, &mut reader, &timing, sink).await;
     let reading = reader.finish(end, sink);
     let facts = reading.facts;
     Exchange {
         outcome: reading.outcome,
         status: Some(status),
-        usage: facts.usage,
+        usage: facts.usage(),
         finish_reason: facts.finish_reason,
         request_bytes: sent(),
         response_bytes: reading.body_bytes,

@@ -1,9 +1,9 @@
 //! The walk through a JSON document: every string, number and unknown key goes to the sink under a
 //! path that stays the same from event to event, so that the deltas of one choice form one text.
 
+use super::api::{self, Dialect};
 use super::facts::Draft;
 use super::json::{Cursor, Flaw};
-use super::openai_chat as wire;
 use super::place::{Place, Sink};
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -26,24 +26,29 @@ pub(super) type Broken<'a> = (Flaw, &'a [u8]);
 
 /// The places of one response's texts. Keeps no text: unknown names only as hashes.
 pub(super) struct Walker {
+    dialect: &'static dyn Dialect,
     /// Whether the body is a 2xx one, so that it may hold an answer.
     success: bool,
     path: String,
     places: HashMap<String, Place>,
     unknown: HashMap<u64, usize>,
     text: Vec<u8>,
+    /// The last text that may be repeated from its beginning.
+    repeated: Vec<u8>,
     /// Whether any text of an answer was seen.
     pub(super) answer_began: bool,
 }
 
 impl Walker {
-    pub(super) fn new(success: bool) -> Self {
+    pub(super) fn new(dialect: &'static dyn Dialect, success: bool) -> Self {
         Self {
+            dialect,
             success,
             path: String::new(),
             places: HashMap::new(),
             unknown: HashMap::new(),
             text: Vec::new(),
+            repeated: Vec::new(),
             answer_began: false,
         }
     }
@@ -56,10 +61,11 @@ impl Walker {
         sink: &mut dyn Sink,
     ) -> Result<Walked<'a>, Broken<'a>> {
         self.path.clear();
+        let dialect = self.dialect;
         let mut visit = Visit {
             walker: self,
             sink,
-            draft: Draft::default(),
+            draft: Draft::new(dialect),
             cursor: Cursor::new(bytes),
         };
         let result = visit.value(0);
@@ -82,7 +88,7 @@ impl Walker {
             self.path.push('.');
         }
         match std::str::from_utf8(name) {
-            Ok(known) if wire::is_known_name(known) => self.path.push_str(known),
+            Ok(known) if api::is_known_name(known) => self.path.push_str(known),
             _ => {
                 sink.piece(&Place::Keys, name);
                 sink.piece(&Place::Keys, b"\n");
@@ -106,12 +112,29 @@ impl Walker {
         }
     }
 
+    /// Hands on a string at the present path. Where a server may repeat the text so far or not, by its
+    /// settings, both readings are handed on: what is new at the path, and all of it beside that.
+    fn emit_text(&mut self, text: &[u8], sink: &mut dyn Sink) {
+        if !self.dialect.repeats(self.dialect.unwrapped(&self.path)) {
+            return self.emit(text, b"", sink);
+        }
+        let fresh = text.strip_prefix(&self.repeated[..]).unwrap_or(text);
+        self.emit(fresh, b"", sink);
+        let length = self.path.len();
+        self.path.push_str("[]");
+        self.emit(text, b"", sink);
+        self.path.truncate(length);
+        self.repeated.clear();
+        self.repeated.extend_from_slice(text);
+    }
+
     /// Hands on a text at the present path. `end` keeps values apart that do not continue each other.
     fn emit(&mut self, text: &[u8], end: &[u8], sink: &mut dyn Sink) {
         if text.is_empty() {
             return;
         }
-        let is_answer = || self.success && wire::is_answer(&self.path);
+        let is_answer =
+            || self.success && self.dialect.is_answer(self.dialect.unwrapped(&self.path));
         let place = match self.places.get(&self.path) {
             Some(place) => place,
             None if self.places.len() < MAX_PATHS => {
@@ -211,7 +234,7 @@ impl Visit<'_, '_, '_> {
             None
         };
         let name = self.walker.path.rsplit('.').next().unwrap_or_default();
-        let is_list = depth == 1 || wire::is_list_of_things(name);
+        let is_list = depth == 1 || api::is_list_of_things(name);
         let element = match own {
             Some(index) => format!("[{index}]"),
             None if is_list && position >= MAX_POSITION => "[…]".to_owned(),
@@ -225,7 +248,7 @@ impl Visit<'_, '_, '_> {
         let mut text = std::mem::take(&mut self.walker.text);
         text.clear();
         let read = self.cursor.string(&mut text);
-        self.walker.emit(&text, b"", self.sink);
+        self.walker.emit_text(&text, self.sink);
         if read.is_ok() {
             self.draft.on_string(&self.walker.path, &text);
         }
@@ -238,6 +261,8 @@ impl Visit<'_, '_, '_> {
         if word.first().is_some_and(|byte| !byte.is_ascii_alphabetic()) {
             self.walker.emit(word, b" ", self.sink);
             self.draft.on_number(&self.walker.path, word);
+        } else if word == b"true" {
+            self.draft.on_true(&self.walker.path);
         }
         Ok(())
     }

@@ -46,6 +46,7 @@ fn exchange(outcome: Outcome, prompt_tokens: u64) -> Exchange {
             prompt_tokens,
             completion_tokens: 9,
             cached_tokens: None,
+            reasoning_tokens: None,
         }),
         duration: Duration::from_millis(5),
         ..endpoint::Exchange::default()

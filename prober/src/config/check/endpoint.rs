@@ -75,7 +75,12 @@ impl Check<'_> {
         let api = match (&raw.api, defaults.api) {
             (Field::Absent, Some(api)) => api,
             (field, _) => self
-                .required(field, table, "api", "\"openai-chat\"")
+                .required(
+                    field,
+                    table,
+                    "api",
+                    "the wire format, such as \"openai-chat\"",
+                )
                 .and_then(|at| self.api(at)),
         };
         let base_url = self

@@ -53,6 +53,7 @@ struct Given<'a> {
     content_type: &'a str,
     limits: Limits,
     end: End,
+    asked: Asked,
 }
 
 impl Default for Given<'_> {
@@ -62,6 +63,10 @@ impl Default for Given<'_> {
             content_type: "text/event-stream",
             limits: Limits::default(),
             end: End::Complete,
+            asked: Asked {
+                api: Api::OpenAiChat,
+                stream: true,
+            },
         }
     }
 }
@@ -87,7 +92,8 @@ impl Given<'_> {
             })
             .collect();
         let mut sink = Collector::default();
-        let mut reader = ResponseReader::new(&self.limits, self.status, &headers, &mut sink);
+        let mut reader =
+            ResponseReader::new(self.asked, &self.limits, self.status, &headers, &mut sink);
         for chunk in chunks {
             if reader.chunk(chunk, &mut sink) == Flow::Enough {
                 break;
@@ -96,7 +102,7 @@ impl Given<'_> {
         let reading = reader.finish(self.end, &mut sink);
         Read {
             outcome: reading.outcome,
-            usage: reading.facts.usage,
+            usage: reading.facts.usage(),
             finish_reason: reading.facts.finish_reason,
             body_bytes: reading.body_bytes,
             texts: sink.0,
@@ -329,6 +335,7 @@ fn usage_is_the_last_that_was_told_and_absurd_numbers_are_not_believed() {
         prompt_tokens: 30,
         completion_tokens: 2,
         cached_tokens: Some(24),
+        reasoning_tokens: None,
     };
     assert_eq!(
         Given::default().read([stream.as_bytes()]).usage,

@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
+use crate::endpoint::Api;
 use std::collections::BTreeMap;
 
 /// The text of each place, by its shown name; `*` marks answers.
@@ -17,7 +18,7 @@ impl Sink for Texts {
 
 fn walk(documents: &[&str]) -> BTreeMap<String, String> {
     let mut texts = Texts::default();
-    let mut walker = Walker::new(true);
+    let mut walker = Walker::new(Api::OpenAiChat.dialect(), true);
     for document in documents {
         let _ = walker.walk(document.as_bytes(), &mut texts);
     }
@@ -119,7 +120,7 @@ fn deep_nesting_ends_the_walk_and_not_the_stack() {
     let mut texts = Texts::default();
     for open in ["[", "{\"a\":"] {
         let deep = open.repeat(500_000);
-        let result = Walker::new(true).walk(deep.as_bytes(), &mut texts);
+        let result = Walker::new(Api::OpenAiChat.dialect(), true).walk(deep.as_bytes(), &mut texts);
         assert!(matches!(result, Err((Flaw::TooDeep, _))));
     }
 }
@@ -127,7 +128,7 @@ fn deep_nesting_ends_the_walk_and_not_the_stack() {
 #[test]
 fn only_a_successful_response_holds_an_answer() {
     let mut texts = Texts::default();
-    let mut walker = Walker::new(false);
+    let mut walker = Walker::new(Api::OpenAiChat.dialect(), false);
     assert!(
         walker
             .walk(br#"{"choices":[{"text":"t"}]}"#, &mut texts)

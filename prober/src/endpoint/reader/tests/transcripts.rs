@@ -178,6 +178,7 @@ fn answers_are_answers() {
             prompt_tokens: 0,
             completion_tokens: 0,
             cached_tokens: None,
+            reasoning_tokens: None,
         });
         if let Some(prompt_tokens) = prompt_tokens {
             assert_eq!(usage.prompt_tokens, prompt_tokens, "{name}");
