@@ -2,6 +2,7 @@
 //! server would. Times are tiny limits of ours that are really waited for.
 #![allow(clippy::unwrap_used)]
 
+mod compressed;
 mod connecting;
 mod limits;
 mod sending;
