@@ -8,7 +8,11 @@ use crate::endpoint::Outcome;
 const ESTIMATE_MARGIN: f64 = 1.015;
 
 pub(super) fn find(case: &Case<'_>) -> Option<Finding> {
-    if case.exchange.outcome != Outcome::Answered {
+    // Cut and answered is not refused either.
+    if !matches!(
+        case.exchange.outcome,
+        Outcome::Answered | Outcome::Truncated
+    ) {
         return None;
     }
     let limit = case.context_tokens;

@@ -75,6 +75,9 @@ pub enum Doubt {
     Calibration,
     /// The document was too short to carry a canary.
     NothingPlanted,
+    /// The endpoint counted less than half of the prompt: it cut the rest, or counts wrong, and either
+    /// way the answer does not tell what became of the prompt.
+    Truncated,
     /// The endpoint did not answer properly; the outcome's code says how.
     Outcome(&'static str),
 }
@@ -132,6 +135,7 @@ impl Verdict {
             Self::Inconclusive(Doubt::NoRecall) => Some("no_recall"),
             Self::Inconclusive(Doubt::Calibration) => Some("calibration"),
             Self::Inconclusive(Doubt::NothingPlanted) => Some("nothing_planted"),
+            Self::Inconclusive(Doubt::Truncated) => Some("truncated"),
             Self::Inconclusive(Doubt::Outcome(code)) => Some(code),
         }
     }
@@ -163,11 +167,18 @@ fn is_own(case: &Case<'_>, seen: &Seen) -> bool {
     seen.sighting.identity.tenant == case.tenant && seen.sighting.identity.probe == case.probe
 }
 
+/// Whether the endpoint counted less than half of the prompt. Estimates are far better than that.
+fn is_truncated(case: &Case<'_>) -> bool {
+    let usage = case.exchange.usage.as_ref();
+    usage.is_some_and(|usage| usage.prompt_tokens.saturating_mul(2) < case.estimated_tokens)
+}
+
 fn without_leak(case: &Case<'_>) -> Verdict {
     match &case.exchange.outcome {
         Outcome::Answered if case.role == Role::Calibration => {
             Verdict::Inconclusive(Doubt::Calibration)
         }
+        Outcome::Answered if is_truncated(case) => Verdict::Inconclusive(Doubt::Truncated),
         Outcome::Answered if recalled(case) > 0 => Verdict::Clean(Proof::Recall),
         Outcome::Answered if !case.asked => Verdict::Inconclusive(Doubt::NothingPlanted),
         Outcome::Answered => Verdict::Inconclusive(Doubt::NoRecall),

@@ -82,6 +82,35 @@ fn silence_is_inconclusive_and_so_is_an_echo_outside_the_answer() {
 }
 
 #[test]
+fn an_answer_to_less_than_half_of_the_prompt_proves_nothing_even_with_an_own_canary() {
+    let judged = |reported: u64, outcome: Outcome| {
+        let case = Case {
+            tenant: tenant(1),
+            probe: probe(7),
+            role: Role::Peer,
+            asked: true,
+            context_tokens: LIMIT,
+            estimated_tokens: 5_000,
+            exchange: &exchange(outcome, reported),
+            seen: &[seen(1, 7, 3, true)],
+        };
+        judge(&case).0
+    };
+    assert_eq!(
+        judged(2_048, Outcome::Answered),
+        Verdict::Inconclusive(Doubt::Truncated)
+    );
+    assert_eq!(
+        judged(4_900, Outcome::Answered),
+        Verdict::Clean(Proof::Recall)
+    );
+    assert_eq!(
+        judged(4_900, Outcome::Truncated).reason(),
+        Some("truncated")
+    );
+}
+
+#[test]
 fn a_foreign_canary_is_a_leak_wherever_it_stands_and_whatever_the_outcome() {
     let rejected = Outcome::RejectedTooLong {
         limit: None,
