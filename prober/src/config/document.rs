@@ -143,7 +143,7 @@ impl Cursor<'_> {
 }
 
 /// A key as a message shows it: short, on one line.
-fn shown(key: &str) -> String {
+pub(super) fn shown(key: &str) -> String {
     let bare = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     if (1..=64).contains(&key.len()) && key.chars().all(bare) {
         return key.to_owned();

@@ -12,6 +12,7 @@
 
 mod check;
 mod document;
+mod free;
 mod from_toml;
 mod mistake;
 mod raw;

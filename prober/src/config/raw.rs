@@ -3,8 +3,10 @@
 //! This is the list of all keys; `docs/config.md` must explain each (a test sees to it).
 
 use super::document::{Cursor, Field};
+use super::free::{Entries, HeaderSource};
 use super::from_toml::{Bytes, FromToml, raw_table};
 use super::mistake::Place;
+use serde_json::Value;
 use std::time::Duration;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -50,6 +52,9 @@ raw_table!(RawEndpoint {
     stream: bool,
     page_tokens: i128,
     limits: RawLimits,
+    headers: Entries<HeaderSource>,
+    fields: Entries<Value>,
+    omit: List<String>,
     tenants: List<RawTenant>,
 });
 
@@ -70,6 +75,13 @@ raw_table!(RawTenant {
     key_env: String,
     key_file: String,
     no_key: bool,
+    headers: Entries<HeaderSource>,
+    fields: Entries<Value>,
+});
+
+raw_table!(RawSecret {
+    env: String,
+    file: String,
 });
 
 raw_table!(RawScenario {
@@ -98,5 +110,6 @@ pub(super) const TABLES: &[(&str, &[&str])] = &[
     ("endpoints", RawEndpoint::KEYS),
     ("endpoints.limits", RawLimits::KEYS),
     ("endpoints.tenants", RawTenant::KEYS),
+    ("endpoints.headers", RawSecret::KEYS),
     ("scenarios", RawScenario::KEYS),
 ];

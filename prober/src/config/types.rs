@@ -1,6 +1,6 @@
 //! The valid configuration. Everything in it has been checked.
 
-use crate::endpoint::{Api, Limits};
+use crate::endpoint::{Api, Extras, Limits};
 use crate::scenario::Recipe;
 use canary_gen::Form;
 use secrecy::SecretString;
@@ -111,6 +111,8 @@ pub struct Tenant {
     /// What it identifies itself with: one line of printable ASCII without spaces around it.
     /// `None` where the endpoint asks for nothing. `Debug` does not show it.
     pub credential: Option<SecretString>,
+    /// What it adds to its requests; the endpoint's own additions are among it.
+    pub extras: Extras,
 }
 
 /// What is tried, where and how often.

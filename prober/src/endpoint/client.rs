@@ -105,9 +105,14 @@ impl fmt::Debug for TenantClient {
 
 fn header_value(scheme: &str, credential: &SecretString) -> Result<HeaderValue, ClientError> {
     let text = format!("{scheme}{}", credential.expose_secret());
-    let mut value = HeaderValue::from_str(&text).map_err(|_| ClientError::Credential)?;
+    sensitive(&text).ok_or(ClientError::Credential)
+}
+
+/// A header's value that nothing shows.
+pub(super) fn sensitive(text: &str) -> Option<HeaderValue> {
+    let mut value = HeaderValue::from_str(text).ok()?;
     value.set_sensitive(true);
-    Ok(value)
+    Some(value)
 }
 
 fn settings(limits: &Limits) -> ClientBuilder {

@@ -15,6 +15,7 @@ mod api;
 mod classify;
 mod client;
 mod documents;
+mod extras;
 mod facts;
 mod failure;
 mod json;
@@ -30,10 +31,11 @@ mod walk;
 
 pub use api::Api;
 pub use client::{ClientError, TenantClient};
+pub use extras::{Extras, ExtrasError, HeaderText, check_header};
 pub use limits::{Limit, Limits, Wait};
 pub use outcome::{ConnectFailure, CutOff, Exchange, Outcome, Unsent, Usage};
 pub use place::{Place, Sink};
-pub use prompt::{Prepared, Prompt, prepare};
+pub use prompt::{Prepared, Prompt, Sender, prepare};
 pub use send::send;
 
 /// What a request is sent to.

@@ -7,9 +7,10 @@
 
 use super::api::{Ask, PROMPT};
 use super::reader::Asked;
-use super::{Limits, Target};
+use super::{Extras, Limits, Target};
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
+use reqwest::header::HeaderMap;
 use ring::digest::{Context as Hasher, SHA256};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -26,9 +27,19 @@ pub trait Prompt: Send + Sync {
     fn chunks(&self) -> Box<dyn Iterator<Item = String> + Send>;
 }
 
+/// Who sends a request, and for which round.
+#[derive(Clone, Copy, Debug)]
+pub struct Sender<'a> {
+    /// What the tenant adds to its requests.
+    pub extras: &'a Extras,
+    /// The number of the round.
+    pub round: &'a str,
+}
+
 /// A request ready to be sent once: its URL, its body's exact length, and what its text must be.
 pub struct Prepared {
     pub(super) asked: Asked,
+    pub(super) headers: HeaderMap,
     pub(super) url: String,
     pub(super) limits: Limits,
     source: Source,
@@ -73,6 +84,7 @@ pub(super) struct Progress {
 /// in order, to `observe`. Takes as long as the prompt takes to produce, so not for an async thread.
 pub fn prepare(
     target: &Target,
+    sender: &Sender<'_>,
     prompt: Arc<dyn Prompt>,
     max_tokens: u32,
     observe: &mut dyn FnMut(&[u8]),
@@ -82,8 +94,9 @@ pub fn prepare(
         max_tokens,
         stream: target.stream,
     };
-    let dialect = target.api.dialect();
-    let (head, tail) = around_prompt(&dialect.body(&ask));
+    let (head, tail) = around_prompt(&sender.extras.body(target.api, &ask, sender.round));
+    let mut headers = HeaderMap::new();
+    sender.extras.add_headers(sender.round, &mut headers);
     let source = Source { head, prompt, tail };
     let mut hasher = Hasher::new(&SHA256);
     let mut content_length = 0;
@@ -97,7 +110,8 @@ pub fn prepare(
             api: target.api,
             stream: target.stream,
         },
-        url: dialect.url(&target.base_url, &ask),
+        headers,
+        url: target.api.dialect().url(&target.base_url, &ask),
         limits: target.limits,
         source,
         content_length,

@@ -36,11 +36,13 @@ pub async fn send(client: &TenantClient, prepared: Prepared, sink: &mut dyn Sink
             0,
         );
     }
+    let mut headers = client.headers(asked.api);
+    headers.extend(prepared.headers.clone());
     let (body, mut progress) = prepared.into_body();
     let request = client
         .http
         .post(url)
-        .headers(client.headers(asked.api))
+        .headers(headers)
         .body(reqwest::Body::wrap(body));
     let head = await_head(request.send(), &mut progress.begun, &timing).await;
     let sent = || progress.sent.load(Ordering::Relaxed);

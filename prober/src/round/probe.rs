@@ -76,7 +76,7 @@ pub(super) async fn run(
         tokens: planned.tokens,
         measure: session.measure(planned.form, planned.layout),
     };
-    let ready = weave(executor, session, spec, planned.max_answer_tokens).await?;
+    let ready = weave(executor, session, round, planned, spec).await?;
     if !ready.preflight.is_good() {
         tracing::error!(
             probe.id = number.get(),
@@ -189,11 +189,14 @@ pub(super) async fn run(
 async fn weave(
     executor: &Executor,
     session: &Session,
+    round: RoundId,
+    planned: &PlannedProbe,
     spec: DocumentSpec,
-    max_answer_tokens: u32,
 ) -> Result<Ready, ProbeError> {
     let ring = executor.ring.clone();
     let target = session.target.clone();
+    let extras = session.endpoint.tenants[planned.tenant].extras.clone();
+    let max_answer_tokens = planned.max_answer_tokens;
     let woven = tokio::task::spawn_blocking(move || {
         let measured = Arc::new(OnceLock::new());
         let prompt = Arc::new(DocumentPrompt {
@@ -201,9 +204,12 @@ async fn weave(
             measured: Arc::clone(&measured),
         });
         let mut check = Check::new(ring, spec.tenant, spec.probe);
-        let prepared = endpoint::prepare(&target, prompt, max_answer_tokens, &mut |bytes| {
-            check.push(bytes);
-        });
+        let sender = endpoint::Sender {
+            extras: &extras,
+            round: &round.get().to_string(),
+        };
+        let observe = &mut |bytes: &[u8]| check.push(bytes);
+        let prepared = endpoint::prepare(&target, &sender, prompt, max_answer_tokens, observe);
         // Preparing went through the document to its end.
         let document = measured.get().copied().unwrap_or_default();
         Ready {

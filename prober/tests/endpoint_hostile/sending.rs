@@ -1,7 +1,10 @@
 //! What leaves, and servers that answer or go away before all of it has.
 
 use crate::support::*;
-use prober::endpoint::{CutOff, Limits, Outcome, Unsent};
+use prober::endpoint::{
+    Api, CutOff, Extras, HeaderText, Limits, Outcome, Target, TenantClient, Unsent,
+};
+use secrecy::SecretString;
 use std::future::pending;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -39,6 +42,59 @@ async fn a_request_has_its_exact_length_and_credential_and_its_answer_reaches_th
     assert_eq!(sink.text("choices[0].delta.content"), "hi");
     assert_eq!(exchange.response_bytes, ANSWER.len() as u64);
     assert!(exchange.ttft.unwrap() <= exchange.duration);
+}
+
+#[tokio::test]
+async fn each_api_sends_its_credential_and_what_the_tenant_adds_with_the_round_in_it() {
+    let extras = Extras {
+        headers: vec![
+            (
+                "x-session-affinity".to_owned(),
+                HeaderText::Plain("r-{round}".to_owned()),
+            ),
+            (
+                "x-team".to_owned(),
+                HeaderText::Secret(SecretString::from("team-secret")),
+            ),
+        ],
+        fields: serde_json::from_str(r#"{"cache_salt": "acme-{round}"}"#).unwrap(),
+        omit: vec!["temperature".to_owned()],
+    };
+    for api in Api::ALL {
+        let (told, request) = told_once();
+        let base_url = serve(move |mut stream| {
+            let told = told.take();
+            async move {
+                let request = read_request(&mut stream).await;
+                told.send(request).unwrap();
+                let _ = stream.write_all(STREAM_HEAD.as_bytes()).await;
+            }
+        })
+        .await;
+        let target = Target {
+            base_url,
+            api,
+            model: "m".to_owned(),
+            stream: true,
+            limits: impatient(),
+        };
+        let credential = Some(SecretString::from("sk-tenant-a"));
+        let client = TenantClient::new(credential, &target.limits).unwrap();
+        exchange_as(&client, &target, &extras, Text(64)).await;
+        let (head, body) = request.await.unwrap();
+        let credential = match api {
+            Api::AnthropicMessages => "x-api-key: sk-tenant-a\r\n",
+            _ => "authorization: bearer sk-tenant-a\r\n",
+        };
+        assert!(head.contains(credential), "{}: {head}", api.as_str());
+        assert!(head.contains("x-session-affinity: r-17\r\n"));
+        assert!(head.contains("x-team: team-secret\r\n"));
+        let text = String::from_utf8(body).unwrap();
+        let body: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(body["cache_salt"], "acme-17", "{}", api.as_str());
+        assert_eq!(body.get("temperature"), None);
+        assert!(text.contains("line 0000000003\\n"), "the prompt: {text}");
+    }
 }
 
 #[tokio::test]

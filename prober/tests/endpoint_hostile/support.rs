@@ -1,7 +1,8 @@
 //! Servers by hand, and an exchange with them.
 
 use prober::endpoint::{
-    Api, Exchange, Limits, Outcome, Place, Prompt, Sink, Target, TenantClient, prepare, send,
+    Api, Exchange, Extras, Limits, Outcome, Place, Prompt, Sender, Sink, Target, TenantClient,
+    prepare, send,
 };
 use secrecy::SecretString;
 use std::collections::BTreeMap;
@@ -177,7 +178,20 @@ pub(crate) async fn exchange_with(
         stream: true,
         limits,
     };
-    let prepared = prepare(&target, Arc::new(prompt), 16, &mut |_| {});
+    exchange_as(client, &target, &Extras::default(), prompt).await
+}
+
+pub(crate) async fn exchange_as(
+    client: &TenantClient,
+    target: &Target,
+    extras: &Extras,
+    prompt: impl Prompt + 'static,
+) -> (Exchange, Collector) {
+    let sender = Sender {
+        extras,
+        round: "17",
+    };
+    let prepared = prepare(target, &sender, Arc::new(prompt), 16, &mut |_| {});
     let mut sink = Collector::default();
     let exchange = send(client, prepared, &mut sink).await;
     (exchange, sink)

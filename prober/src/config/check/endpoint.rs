@@ -6,7 +6,7 @@ use crate::config::mistake::Place;
 use crate::config::raw::{List, RawConfig, RawDefaults, RawEndpoint, RawLimits, RawTenant};
 use crate::config::secret;
 use crate::config::types::{Endpoint, Tenant};
-use crate::endpoint::{Api, Limits};
+use crate::endpoint::{Api, Extras, Limits};
 use std::time::Duration;
 
 const CONTEXT_TOKENS: std::ops::RangeInclusive<u64> = 256..=16_777_216;
@@ -99,7 +99,12 @@ impl Check<'_> {
             .and_then(|_| self.whole(&raw.context_tokens, 0, CONTEXT_TOKENS));
         let page_tokens = self.page_tokens(&raw.page_tokens, defaults.page_tokens);
         let limits = self.limits(&raw.limits.table(), defaults.limits);
-        let tenants = self.tenants(&raw.tenants, table);
+        let extras = self.extras(&raw.headers, &raw.fields);
+        let omit = self.omit(&raw.omit);
+        let extras = extras
+            .zip(omit)
+            .map(|(extras, omit)| Extras { omit, ..extras });
+        let tenants = self.tenants(&raw.tenants, table, extras.as_ref().zip(api));
         Some(Endpoint {
             name: name?,
             api: api?,
@@ -173,7 +178,13 @@ impl Check<'_> {
         })
     }
 
-    fn tenants(&mut self, field: &Field<List<RawTenant>>, endpoint: &Place) -> Option<Vec<Tenant>> {
+    /// `common`: what the endpoint adds to requests, and its API, if both are right.
+    fn tenants(
+        &mut self,
+        field: &Field<List<RawTenant>>,
+        endpoint: &Place,
+        common: Option<(&Extras, Api)>,
+    ) -> Option<Vec<Tenant>> {
         let remedy = "at least two [[endpoints.tenants]]: a leak goes from one to another";
         let list = self.required(field, endpoint, "tenants", remedy)?;
         if list.value.len() < 2 {
@@ -183,15 +194,16 @@ impl Check<'_> {
         let given = || list.value.iter().filter_map(Field::given);
         let names = given().filter_map(|tenant| tenant.value.name.given());
         self.unique(names, "give each tenant of an endpoint a name of its own");
-        let checked: Vec<Option<Tenant>> =
-            given().map(|tenant| self.tenant(&tenant.value)).collect();
+        let checked: Vec<Option<Tenant>> = given()
+            .map(|tenant| self.tenant(&tenant.value, common))
+            .collect();
         if checked.len() < list.value.len().max(2) {
             return None;
         }
         checked.into_iter().collect()
     }
 
-    fn tenant(&mut self, raw: &RawTenant) -> Option<Tenant> {
+    fn tenant(&mut self, raw: &RawTenant, common: Option<(&Extras, Api)>) -> Option<Tenant> {
         let name = self
             .required(
                 &raw.name,
@@ -225,7 +237,12 @@ impl Check<'_> {
                 None
             }
         };
+        let own = self.extras(&raw.headers, &raw.fields);
+        let extras = own.zip(common).and_then(|(own, (endpoint, api))| {
+            self.keeps_prompt(endpoint.and(&own), api, &raw.place)
+        });
         Some(Tenant {
+            extras: extras?,
             name: name?,
             credential: credential?,
         })

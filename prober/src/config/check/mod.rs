@@ -1,6 +1,7 @@
 //! From what was written to what is valid.
 
 mod endpoint;
+mod extras;
 mod scenario;
 mod store;
 mod url;

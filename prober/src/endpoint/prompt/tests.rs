@@ -34,6 +34,14 @@ impl Prompt for Fickle {
     }
 }
 
+fn nobody() -> Sender<'static> {
+    static NOTHING: std::sync::LazyLock<Extras> = std::sync::LazyLock::new(Extras::default);
+    Sender {
+        extras: &NOTHING,
+        round: "1",
+    }
+}
+
 fn target() -> Target {
     Target {
         base_url: "http://127.0.0.1:1/v1".to_owned(),
@@ -46,7 +54,7 @@ fn target() -> Target {
 
 fn ready(prompt: Arc<dyn Prompt>) -> (Prepared, Vec<u8>) {
     let mut seen = Vec::new();
-    let prepared = prepare(&target(), prompt, 64, &mut |bytes| {
+    let prepared = prepare(&target(), &nobody(), prompt, 64, &mut |bytes| {
         seen.extend_from_slice(bytes)
     });
     (prepared, seen)
@@ -90,9 +98,13 @@ proptest! {
 fn a_long_text_is_never_whole_in_memory() {
     let chunks = vec!["lorem ipsum dolor sit amet\n".to_owned(); 100_000];
     let mut largest = 0;
-    let prepared = prepare(&target(), Arc::new(Text(chunks)), 64, &mut |bytes| {
-        largest = largest.max(bytes.len())
-    });
+    let prepared = prepare(
+        &target(),
+        &nobody(),
+        Arc::new(Text(chunks)),
+        64,
+        &mut |bytes| largest = largest.max(bytes.len()),
+    );
     assert!(prepared.content_length() > 2_700_000);
     assert!(largest < 2 * PIECE_BYTES, "{largest}");
 }
