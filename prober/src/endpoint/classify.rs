@@ -138,9 +138,12 @@ fn refusal(response: &Response<'_>, error: Option<&ErrorFacts>) -> Outcome {
             prompt_tokens: named.prompt_tokens,
         };
     }
-    let says = |words: &[&str]| {
-        error.is_some_and(|error| words.iter().any(|words| error.words.contains(words)))
+    let says = |rows: &[&[&str]]| {
+        let words = error.map_or("", |error| error.words.as_str());
+        rows.iter()
+            .any(|row| row.iter().all(|part| words.contains(part)))
     };
+    let told_under_success = is_success(status);
     match status {
         429 => Outcome::RateLimited {
             retry_after: response.retry_after,
@@ -150,26 +153,43 @@ fn refusal(response: &Response<'_>, error: Option<&ErrorFacts>) -> Outcome {
         401 | 403 => Outcome::Unauthorised,
         400 if says(CREDENTIAL_WORDS) => Outcome::Unauthorised,
         400 | 404 if says(MODEL_WORDS) => Outcome::ModelUnknown,
+        404 if says(MODEL_WORDS_OF_404) => Outcome::ModelUnknown,
+        400 if says(FILTER_WORDS) => Outcome::ContentFiltered,
+        // No status tells what an event in a stream means.
+        _ if told_under_success && says(RATE_WORDS) => Outcome::RateLimited { retry_after: None },
+        _ if told_under_success && says(OVERLOAD_WORDS) => Outcome::Overloaded,
+        _ if told_under_success && says(CREDENTIAL_WORDS) => Outcome::Unauthorised,
+        _ if told_under_success && says(FILTER_WORDS) => Outcome::ContentFiltered,
         200..300 | 500..600 => Outcome::ServerError(status),
         _ => Outcome::Refused(status),
     }
 }
 
-/// LiteLLM answers a wrong key with 400.
-const CREDENTIAL_WORDS: &[&str] = &[
-    "authentication error",
-    "authentication_error",
-    "invalid_api_key",
-    "invalid api key",
+/// LiteLLM answers a wrong key with 400. All parts of a row must be said.
+const CREDENTIAL_WORDS: &[&[&str]] = &[
+    &["authentication error"],
+    &["authentication_error"],
+    &["invalid_api_key"],
+    &["invalid api key"],
 ];
 
-const MODEL_WORDS: &[&str] = &[
-    "model_not_found",
-    "invalid model name",
-    "no such model",
-    "model not found",
-    "does not exist",
+const MODEL_WORDS: &[&[&str]] = &[
+    &["model_not_found"],
+    &["invalid model name"],
+    &["no such model"],
+    &["model not found"],
+    &["does not exist"],
 ];
+
+/// Ollama and Anthropic; elsewhere these words could mean something else.
+const MODEL_WORDS_OF_404: &[&[&str]] = &[&["model", "not found"], &["not_found_error", "model:"]];
+
+/// Azure refuses a prompt so.
+const FILTER_WORDS: &[&[&str]] = &[&["content_filter"], &["content management policy"]];
+
+const RATE_WORDS: &[&[&str]] = &[&["rate_limit"], &["rate limit"]];
+
+const OVERLOAD_WORDS: &[&[&str]] = &[&["overloaded"], &["queue is full"], &["server busy"]];
 
 /// How long a `retry-after` header asks us to stay away, at most a day; `date` is the same response's
 /// own `date` header, so that no clock of ours is asked.

@@ -63,7 +63,11 @@ const BEFORE_LIMIT: &[&str] = &[
     "maximum number of tokens allowed (",
     "exceeds the limit of ",
     "max_seq_len (",
+    "must have less than ",
+    "model token limit: ",
     " tokens > ",
+    // "exceed context limit: 199000 + 8192 > 200000"
+    " > ",
 ];
 
 /// What stands before the length of the prompt. vLLM's "at least N" is a bound, not a length.
@@ -82,6 +86,7 @@ const BEFORE_LENGTH: &[&str] = &[
     "input token count (",
     "prompt token count of ",
     "length of prompt_tokens (",
+    "exceed context limit: ",
     " given: ",
 ];
 

@@ -1,5 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
+mod answers;
+mod outcomes;
 mod transcripts;
 
 use super::*;

@@ -64,6 +64,10 @@ fn dechunked(mut body: &[u8]) -> Vec<Vec<u8>> {
 
 impl Transcript {
     fn read<'c>(&self, chunks: impl IntoIterator<Item = &'c [u8]>) -> Read {
+        self.read_as(Api::OpenAiChat, chunks)
+    }
+
+    fn read_as<'c>(&self, api: Api, chunks: impl IntoIterator<Item = &'c [u8]>) -> Read {
         let headers: Vec<(&str, &str)> = self
             .headers
             .iter()
@@ -71,6 +75,7 @@ impl Transcript {
             .collect();
         Given {
             status: self.status,
+            asked: Asked { api, stream: true },
             ..Given::default()
         }
         .read_with(&headers, chunks)
@@ -267,5 +272,48 @@ fn a_transcript_read_byte_by_byte_reads_the_same() {
             transcript.read(body.chunks(1)),
             "{name}"
         );
+    }
+}
+
+#[test]
+fn raw_completions_of_llama_cpp_and_vllm_are_answers_of_their_apis() {
+    for (name, api, path, text, tokens) in [
+        (
+            "llama-server-571d0d5__completion_native_stream",
+            Api::LlamaCppCompletion,
+            "content",
+            "482",
+            (26, 6),
+        ),
+        (
+            "llama-server-571d0d5__completion_oai",
+            Api::OpenAiCompletions,
+            "choices[0].text",
+            "4",
+            (206, 12),
+        ),
+        (
+            "vllm-0.32.0-cpu__completion",
+            Api::OpenAiCompletions,
+            "choices[0].text",
+            " samec",
+            (11, 8),
+        ),
+    ] {
+        let transcript = load(name);
+        let read = transcript.read_as(api, transcript.chunks.iter().map(Vec::as_slice));
+        assert_eq!(read.outcome, Outcome::Answered, "{name}");
+        assert!(
+            read.text(path).contains(text),
+            "{name}: {}",
+            read.text(path)
+        );
+        let usage = read.usage.unwrap();
+        assert_eq!(
+            (usage.prompt_tokens, usage.completion_tokens),
+            tokens,
+            "{name}"
+        );
+        assert!(read.finish_reason.is_some(), "{name}");
     }
 }
