@@ -52,10 +52,23 @@ raw_table!(RawEndpoint {
     stream: bool,
     page_tokens: i128,
     limits: RawLimits,
+    template: RawTemplate,
     headers: Entries<HeaderSource>,
     fields: Entries<Value>,
     omit: List<String>,
     tenants: List<RawTenant>,
+});
+
+raw_table!(RawTemplate {
+    path: String,
+    body: Entries<Value>,
+    answer: List<String>,
+    finish: String,
+    prompt_tokens: String,
+    cached_tokens: String,
+    completion_tokens: String,
+    credential_header: String,
+    documents: bool,
 });
 
 raw_table!(RawLimits {
@@ -110,6 +123,7 @@ pub(super) const TABLES: &[(&str, &[&str])] = &[
     ("endpoints", RawEndpoint::KEYS),
     ("endpoints.limits", RawLimits::KEYS),
     ("endpoints.tenants", RawTenant::KEYS),
+    ("endpoints.template", RawTemplate::KEYS),
     ("endpoints.headers", RawSecret::KEYS),
     ("scenarios", RawScenario::KEYS),
 ];

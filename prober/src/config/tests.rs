@@ -155,6 +155,27 @@ fn the_configuration_of_the_real_endpoint_is_valid_beside_its_key_files() {
 }
 
 #[test]
+fn every_example_of_an_api_is_valid() {
+    let text = fs::read_to_string(crate_folder().join("../docs/apis.md")).unwrap();
+    let blocks = text.split("```toml\n").skip(1);
+    let examples: Vec<&str> = blocks
+        .map(|block| block.split("```").next().unwrap())
+        .collect();
+    let head = "[[scenarios]]\nkind = \"overflow\"\n[[endpoints]]\nname = \"one\"\ncontext_tokens = 4096\n\
+        tenants = [{ name = \"a\", no_key = true }, { name = \"b\", no_key = true }]\n";
+    let shown: Vec<&str> = examples
+        .iter()
+        .map(|example| {
+            let config = load_text(&format!("{head}{example}"));
+            let config = config.unwrap_or_else(|errors| panic!("{example}\n{errors}"));
+            config.endpoint("one").unwrap().api.as_str()
+        })
+        .collect();
+    let known = Api::ALL.map(|api| api.as_str());
+    assert_eq!(shown, [&known[..], &[Api::TEMPLATE]].concat());
+}
+
+#[test]
 fn every_key_is_explained_in_the_documentation() {
     let text = fs::read_to_string(crate_folder().join("../docs/config.md")).unwrap();
     let mut missing = Vec::new();
@@ -196,7 +217,10 @@ fn what_is_left_out_gets_its_default() {
     );
     let endpoint = config.endpoint("one").unwrap();
     assert!(endpoint.stream);
-    assert_eq!((endpoint.api, endpoint.page_tokens), (Api::OpenAiChat, 64));
+    assert_eq!(
+        (endpoint.api.clone(), endpoint.page_tokens),
+        (Api::OpenAiChat, 64)
+    );
     assert_eq!(endpoint.limits, Limits::default());
     assert!(
         endpoint
@@ -236,7 +260,7 @@ fn a_full_file_says_it_all() {
         (config.log.format, config.log.level),
         (LogFormat::Json, tracing::Level::DEBUG)
     );
-    let [prod, lab] = config.endpoints.as_slice() else {
+    let [prod, lab, own] = config.endpoints.as_slice() else {
         panic!("{} endpoints", config.endpoints.len());
     };
     assert_eq!(prod.base_url, "https://api.example.com/v1");
@@ -270,6 +294,23 @@ fn a_full_file_says_it_all() {
         "as in [defaults.limits]"
     );
     assert_eq!(lab.limits.events, Limits::default().events);
+    assert!(matches!(own.api, Api::Template(_)));
+    let mut names: Vec<&str> = own.tenants[0]
+        .extras
+        .headers
+        .iter()
+        .map(|(name, _)| name.as_str())
+        .collect();
+    names.sort_unstable();
+    assert_eq!(names, ["x-org", "x-session-affinity", "x-zone"]);
+    assert_eq!(own.tenants[1].extras.omit, ["unwanted"]);
+    let fields =
+        serde_json::json!({"user": "b", "options": {"seed": 7, "stops": ["a", 1.5, true]}});
+    assert_eq!(
+        serde_json::Value::from(lab.tenants[1].extras.fields.clone()),
+        fields
+    );
+    assert!(lab.tenants[0].extras.fields.is_empty());
     let names: Vec<&str> = config
         .scenarios
         .iter()
@@ -278,7 +319,7 @@ fn a_full_file_says_it_all() {
     assert_eq!(names, ["overflow", "crosstalk", "crosstalk-long"]);
     assert_eq!(
         config.scenarios[0].endpoints,
-        ["glm-prod", "lab"],
+        ["glm-prod", "lab", "own"],
         "all, in the file's order"
     );
     let Recipe::Overflow {

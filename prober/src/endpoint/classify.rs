@@ -41,6 +41,8 @@ pub(super) struct Response<'a> {
     pub(super) too_large: Option<Limit>,
     pub(super) end: End,
     pub(super) kind: BodyKind,
+    /// Whether answers of this API say why they ended, or that they did.
+    pub(super) tells_its_end: bool,
     pub(super) facts: &'a Facts,
     /// Whether text of an answer was seen.
     pub(super) answer_began: bool,
@@ -93,7 +95,8 @@ fn completion(response: &Response<'_>) -> Outcome {
         BodyKind::Stream { done: true, .. } => answer(facts),
         _ if has_reason => answer(facts),
         BodyKind::Stream { .. } => Outcome::CutOff(CutOff::NoEnd),
-        BodyKind::Json { .. } => Outcome::Malformed("no finish reason"),
+        BodyKind::Json { .. } if response.tells_its_end => Outcome::Malformed("no finish reason"),
+        BodyKind::Json { .. } => answer(facts),
     }
 }
 

@@ -64,7 +64,7 @@ impl TenantClient {
         })
     }
 
-    pub(super) fn headers(&self, api: Api) -> HeaderMap {
+    pub(super) fn headers(&self, api: &Api) -> HeaderMap {
         let fixed: [(HeaderName, &'static str); 3] = [
             (CONTENT_TYPE, "application/json"),
             (ACCEPT, "text/event-stream, application/json"),
@@ -84,7 +84,11 @@ impl TenantClient {
         }
         let (name, scheme) = match dialect.credential() {
             CredentialHeader::Bearer => (AUTHORIZATION, "Bearer "),
-            CredentialHeader::Named(name) => (HeaderName::from_static(name), ""),
+            CredentialHeader::Named(name) => match HeaderName::from_bytes(name.as_bytes()) {
+                Ok(name) => (name, ""),
+                // A template's was checked with the configuration.
+                Err(_) => return headers,
+            },
         };
         let credential = self.credential.as_ref();
         // That it can stand in a header was checked when the client was built.
@@ -144,7 +148,7 @@ mod tests {
     fn the_credential_goes_into_a_sensitive_header_and_nowhere_else() {
         let client =
             TenantClient::new(Some(SecretString::from("sk-tenant-a")), &Limits::default()).unwrap();
-        let headers = client.headers(Api::OpenAiChat);
+        let headers = client.headers(&Api::OpenAiChat);
         assert_eq!(
             headers[AUTHORIZATION].to_str().unwrap(),
             "Bearer sk-tenant-a"

@@ -80,7 +80,7 @@ impl Extras {
     ///
     /// # Errors
     /// [`ExtrasError::NoPrompt`] when they do not.
-    pub fn check_body(&self, api: Api) -> Result<(), ExtrasError> {
+    pub fn check_body(&self, api: &Api) -> Result<(), ExtrasError> {
         let ask = Ask {
             model: "m",
             max_tokens: 1,
@@ -96,7 +96,7 @@ impl Extras {
     }
 
     /// The body of a request.
-    pub(super) fn body(&self, api: Api, ask: &Ask<'_>, round: &str) -> Value {
+    pub(super) fn body(&self, api: &Api, ask: &Ask<'_>, round: &str) -> Value {
         let mut body = api.dialect().body(ask);
         if let Value::Object(own) = &mut body {
             let mut fields = self.fields.clone();
@@ -192,7 +192,7 @@ mod tests {
             max_tokens: 64,
             stream: true,
         };
-        let body = endpoint.and(&tenant).body(Api::OllamaChat, &ask, "17");
+        let body = endpoint.and(&tenant).body(&Api::OllamaChat, &ask, "17");
         assert_eq!(
             body,
             json!({
@@ -209,13 +209,13 @@ mod tests {
     fn fields_that_take_the_place_of_the_prompt_are_refused() {
         let taken = fields(json!({"messages": []}));
         assert_eq!(
-            taken.check_body(Api::OpenAiChat),
+            taken.check_body(&Api::OpenAiChat),
             Err(ExtrasError::NoPrompt)
         );
-        assert_eq!(taken.check_body(Api::OpenAiCompletions), Ok(()));
+        assert_eq!(taken.check_body(&Api::OpenAiCompletions), Ok(()));
         let twice = fields(json!({"x": PROMPT}));
         assert_eq!(
-            twice.check_body(Api::OpenAiChat),
+            twice.check_body(&Api::OpenAiChat),
             Err(ExtrasError::NoPrompt)
         );
     }

@@ -1,6 +1,6 @@
 //! What the documents of a response say about themselves: choices, ends, usage, errors.
 
-use super::api::{Dialect, Fact, Told};
+use super::api::{Api, Fact, Told};
 use super::outcome::Usage;
 
 /// Numbers from here on are nonsense, not counts of tokens.
@@ -30,7 +30,7 @@ pub(super) struct Facts {
 
 /// What a document says while it is being read. Counts only once the document is complete.
 pub(super) struct Draft {
-    dialect: &'static dyn Dialect,
+    api: Api,
     facts: Facts,
     /// Fields of the document itself that only mean an error if something else says so.
     loose: ErrorFacts,
@@ -95,16 +95,17 @@ impl ErrorFacts {
 }
 
 impl Draft {
-    pub(super) fn new(dialect: &'static dyn Dialect) -> Self {
+    pub(super) fn new(api: Api) -> Self {
         Self {
-            dialect,
+            api,
             facts: Facts::default(),
             loose: ErrorFacts::default(),
         }
     }
 
     pub(super) fn on_object(&mut self, path: &str) {
-        let path = self.dialect.unwrapped(path);
+        let api = self.api.clone();
+        let path = api.dialect().unwrapped(path);
         if path == "error" {
             self.error();
         }
@@ -112,11 +113,13 @@ impl Draft {
     }
 
     pub(super) fn on_true(&mut self, path: &str) {
-        self.learn(self.dialect.unwrapped(path), Told::True);
+        let api = self.api.clone();
+        self.learn(api.dialect().unwrapped(path), Told::True);
     }
 
     pub(super) fn on_string(&mut self, path: &str, text: &[u8]) {
-        let path = self.dialect.unwrapped(path);
+        let api = self.api.clone();
+        let path = api.dialect().unwrapped(path);
         self.learn(path, Told::Text(text));
         match path {
             "object" | "type" if text == b"error" => drop(self.error()),
@@ -146,7 +149,8 @@ impl Draft {
         let Some(number) = sane_number(word) else {
             return;
         };
-        let path = self.dialect.unwrapped(path);
+        let api = self.api.clone();
+        let path = api.dialect().unwrapped(path);
         self.learn(path, Told::Number(number));
         match path {
             "code" | "status" => self.loose.add_number("code", number),
@@ -163,7 +167,7 @@ impl Draft {
     }
 
     fn learn(&mut self, path: &str, value: Told<'_>) {
-        let Some(fact) = self.dialect.fact(path, value) else {
+        let Some(fact) = self.api.dialect().fact(path, value) else {
             return;
         };
         let text = match value {

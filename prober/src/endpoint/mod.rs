@@ -29,7 +29,7 @@ mod send;
 mod sse;
 mod walk;
 
-pub use api::Api;
+pub use api::{Api, Paths, Template, TemplateError};
 pub use client::{ClientError, TenantClient};
 pub use extras::{Extras, ExtrasError, HeaderText, check_header};
 pub use limits::{Limit, Limits, Wait};
@@ -39,7 +39,7 @@ pub use prompt::{Prepared, Prompt, Sender, prepare};
 pub use send::send;
 
 /// What a request is sent to.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Target {
     /// `http://` or `https://`, up to and including the version, e.g. `http://127.0.0.1:8000/v1`.
     pub base_url: String,

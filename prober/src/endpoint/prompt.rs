@@ -94,7 +94,7 @@ pub fn prepare(
         max_tokens,
         stream: target.stream,
     };
-    let (head, tail) = around_prompt(&sender.extras.body(target.api, &ask, sender.round));
+    let (head, tail) = around_prompt(&sender.extras.body(&target.api, &ask, sender.round));
     let mut headers = HeaderMap::new();
     sender.extras.add_headers(sender.round, &mut headers);
     let source = Source { head, prompt, tail };
@@ -107,7 +107,7 @@ pub fn prepare(
     }
     Prepared {
         asked: Asked {
-            api: target.api,
+            api: target.api.clone(),
             stream: target.stream,
         },
         headers,

@@ -24,7 +24,7 @@ pub(super) enum Flow {
 }
 
 /// What was asked for.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(super) struct Asked {
     pub(super) api: Api,
     pub(super) stream: bool,
@@ -47,6 +47,7 @@ pub(super) struct ResponseReader {
     body_bytes: u64,
     /// The answer was asked for as one document after the other.
     in_documents: bool,
+    tells_its_end: bool,
     contents: Contents,
     too_large: Option<Limit>,
 }
@@ -80,7 +81,7 @@ struct Contents {
 impl ResponseReader {
     /// Reads the head.
     pub(super) fn new(
-        asked: Asked,
+        asked: &Asked,
         limits: &Limits,
         status: u16,
         headers: &HeaderMap,
@@ -92,6 +93,7 @@ impl ResponseReader {
         let dialect = asked.api.dialect();
         Self {
             in_documents: asked.stream && dialect.framing() == Framing::Documents,
+            tells_its_end: dialect.tells_its_end(),
             limits: *limits,
             status,
             retry_after: classify::retry_after(text(RETRY_AFTER), text(DATE)),
@@ -99,7 +101,7 @@ impl ResponseReader {
             body: Body::Unknown(Vec::new()),
             body_bytes: 0,
             contents: Contents {
-                walker: Walker::new(dialect, success),
+                walker: Walker::new(asked.api.clone(), success),
                 facts: Facts::default(),
                 told_as_error: !success,
                 max_events: limits.events,
@@ -184,6 +186,7 @@ impl ResponseReader {
             too_large: self.too_large,
             end,
             kind,
+            tells_its_end: self.tells_its_end,
             facts: &self.contents.facts,
             answer_began: self.contents.walker.answer_began,
         });

@@ -26,7 +26,7 @@ const AFTER_DONE: Duration = Duration::from_secs(5);
 pub async fn send(client: &TenantClient, prepared: Prepared, sink: &mut dyn Sink) -> Exchange {
     let timing = Timing::start(&prepared.limits);
     let limits = prepared.limits;
-    let asked = prepared.asked;
+    let asked = prepared.asked.clone();
     let Ok(url) = reqwest::Url::parse(&prepared.url) else {
         return timing.failed(Outcome::Unsent(Unsent::BadRequest), 0);
     };
@@ -36,7 +36,7 @@ pub async fn send(client: &TenantClient, prepared: Prepared, sink: &mut dyn Sink
             0,
         );
     }
-    let mut headers = client.headers(asked.api);
+    let mut headers = client.headers(&asked.api);
     headers.extend(prepared.headers.clone());
     let (body, mut progress) = prepared.into_body();
     let request = client
@@ -52,7 +52,7 @@ pub async fn send(client: &TenantClient, prepared: Prepared, sink: &mut dyn Sink
     };
 
     let status = response.status().as_u16();
-    let mut reader = ResponseReader::new(asked, &limits, status, response.headers(), sink);
+    let mut reader = ResponseReader::new(&asked, &limits, status, response.headers(), sink);
     let (end, first_text) = read_body(response, &mut reader, &timing, sink).await;
     let reading = reader.finish(end, sink);
     let facts = reading.facts;

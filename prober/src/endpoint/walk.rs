@@ -1,7 +1,7 @@
 //! The walk through a JSON document: every string, number and unknown key goes to the sink under a
 //! path that stays the same from event to event, so that the deltas of one choice form one text.
 
-use super::api::{self, Dialect};
+use super::api::{self, Api};
 use super::facts::Draft;
 use super::json::{Cursor, Flaw};
 use super::place::{Place, Sink};
@@ -26,7 +26,7 @@ pub(super) type Broken<'a> = (Flaw, &'a [u8]);
 
 /// The places of one response's texts. Keeps no text: unknown names only as hashes.
 pub(super) struct Walker {
-    dialect: &'static dyn Dialect,
+    api: Api,
     /// Whether the body is a 2xx one, so that it may hold an answer.
     success: bool,
     path: String,
@@ -40,9 +40,9 @@ pub(super) struct Walker {
 }
 
 impl Walker {
-    pub(super) fn new(dialect: &'static dyn Dialect, success: bool) -> Self {
+    pub(super) fn new(api: Api, success: bool) -> Self {
         Self {
-            dialect,
+            api,
             success,
             path: String::new(),
             places: HashMap::new(),
@@ -61,11 +61,10 @@ impl Walker {
         sink: &mut dyn Sink,
     ) -> Result<Walked<'a>, Broken<'a>> {
         self.path.clear();
-        let dialect = self.dialect;
         let mut visit = Visit {
+            draft: Draft::new(self.api.clone()),
             walker: self,
             sink,
-            draft: Draft::new(dialect),
             cursor: Cursor::new(bytes),
         };
         let result = visit.value(0);
@@ -88,7 +87,9 @@ impl Walker {
             self.path.push('.');
         }
         match std::str::from_utf8(name) {
-            Ok(known) if api::is_known_name(known) => self.path.push_str(known),
+            Ok(known) if api::is_known_name(known) || self.api.dialect().knows(known) => {
+                self.path.push_str(known)
+            }
             _ => {
                 sink.piece(&Place::Keys, name);
                 sink.piece(&Place::Keys, b"\n");
@@ -115,7 +116,8 @@ impl Walker {
     /// Hands on a string at the present path. Where a server may repeat the text so far or not, by its
     /// settings, both readings are handed on: what is new at the path, and all of it beside that.
     fn emit_text(&mut self, text: &[u8], sink: &mut dyn Sink) {
-        if !self.dialect.repeats(self.dialect.unwrapped(&self.path)) {
+        let dialect = self.api.dialect();
+        if !dialect.repeats(dialect.unwrapped(&self.path)) {
             return self.emit(text, b"", sink);
         }
         let fresh = text.strip_prefix(&self.repeated[..]).unwrap_or(text);
@@ -133,8 +135,10 @@ impl Walker {
         if text.is_empty() {
             return;
         }
-        let is_answer =
-            || self.success && self.dialect.is_answer(self.dialect.unwrapped(&self.path));
+        let is_answer = || {
+            let dialect = self.api.dialect();
+            self.success && dialect.is_answer(dialect.unwrapped(&self.path))
+        };
         let place = match self.places.get(&self.path) {
             Some(place) => place,
             None if self.places.len() < MAX_PATHS => {

@@ -76,7 +76,7 @@ impl Session {
         let registered = store.register_endpoint(&facts, clock.now()).await?;
         let target = Target {
             base_url: endpoint.base_url.clone(),
-            api: endpoint.api,
+            api: endpoint.api.clone(),
             model: endpoint.model.clone(),
             stream: endpoint.stream,
             limits: endpoint.limits,

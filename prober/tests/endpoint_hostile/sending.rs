@@ -73,7 +73,7 @@ async fn each_api_sends_its_credential_and_what_the_tenant_adds_with_the_round_i
         .await;
         let target = Target {
             base_url,
-            api,
+            api: api.clone(),
             model: "m".to_owned(),
             stream: true,
             limits: impatient(),

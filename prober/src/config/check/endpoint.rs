@@ -1,5 +1,6 @@
 //! What is probed.
 
+use super::api::ApiName;
 use super::{Check, url};
 use crate::config::document::{At, Field};
 use crate::config::mistake::Place;
@@ -16,7 +17,7 @@ const DAY: Duration = Duration::from_secs(86_400);
 /// What endpoints say that say nothing.
 struct Defaults {
     /// The inner `None`: there is one, but it is wrong (a mistake was noted).
-    api: Option<Option<Api>>,
+    api: Option<Option<ApiName>>,
     stream: bool,
     page_tokens: u64,
     limits: Limits,
@@ -54,7 +55,7 @@ impl Check<'_> {
             api: match &raw.api {
                 Field::Absent => None,
                 Field::Wrong => Some(None),
-                Field::Given(at) => Some(self.api(at)),
+                Field::Given(at) => Some(self.api_name(at)),
             },
             stream: raw.stream.given().is_none_or(|at| at.value),
             page_tokens: self.page_tokens(&raw.page_tokens, 64).unwrap_or(64),
@@ -72,8 +73,8 @@ impl Check<'_> {
                 "a short name, such as \"glm-prod\"",
             )
             .and_then(|at| self.name(at));
-        let api = match (&raw.api, defaults.api) {
-            (Field::Absent, Some(api)) => api,
+        let api = match (&raw.api, &defaults.api) {
+            (Field::Absent, Some(api)) => api.clone(),
             (field, _) => self
                 .required(
                     field,
@@ -81,8 +82,9 @@ impl Check<'_> {
                     "api",
                     "the wire format, such as \"openai-chat\"",
                 )
-                .and_then(|at| self.api(at)),
+                .and_then(|at| self.api_name(at)),
         };
+        let api = self.api(api, &raw.template, table);
         let base_url = self
             .required(&raw.base_url, table, "base_url", "\"https://HOST/v1\"")
             .and_then(|at| self.base_url(at));
@@ -104,7 +106,7 @@ impl Check<'_> {
         let extras = extras
             .zip(omit)
             .map(|(extras, omit)| Extras { omit, ..extras });
-        let tenants = self.tenants(&raw.tenants, table, extras.as_ref().zip(api));
+        let tenants = self.tenants(&raw.tenants, table, extras.as_ref().zip(api.as_ref()));
         Some(Endpoint {
             name: name?,
             api: api?,
@@ -116,10 +118,6 @@ impl Check<'_> {
             limits: limits?,
             tenants: tenants?,
         })
-    }
-
-    fn api(&mut self, at: &At<String>) -> Option<Api> {
-        self.chosen(at, &Api::ALL.map(|api| (api.as_str(), api)))
     }
 
     fn base_url(&mut self, at: &At<String>) -> Option<String> {
@@ -183,7 +181,7 @@ impl Check<'_> {
         &mut self,
         field: &Field<List<RawTenant>>,
         endpoint: &Place,
-        common: Option<(&Extras, Api)>,
+        common: Option<(&Extras, &Api)>,
     ) -> Option<Vec<Tenant>> {
         let remedy = "at least two [[endpoints.tenants]]: a leak goes from one to another";
         let list = self.required(field, endpoint, "tenants", remedy)?;
@@ -203,7 +201,7 @@ impl Check<'_> {
         checked.into_iter().collect()
     }
 
-    fn tenant(&mut self, raw: &RawTenant, common: Option<(&Extras, Api)>) -> Option<Tenant> {
+    fn tenant(&mut self, raw: &RawTenant, common: Option<(&Extras, &Api)>) -> Option<Tenant> {
         let name = self
             .required(
                 &raw.name,

@@ -53,7 +53,7 @@ impl Check<'_> {
     pub(super) fn keeps_prompt(
         &mut self,
         extras: Extras,
-        api: Api,
+        api: &Api,
         place: &Place,
     ) -> Option<Extras> {
         match extras.check_body(api) {

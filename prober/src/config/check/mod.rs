@@ -1,5 +1,6 @@
 //! From what was written to what is valid.
 
+mod api;
 mod endpoint;
 mod extras;
 mod scenario;

@@ -123,7 +123,7 @@ impl Check<'_> {
     }
 
     /// The meaning of a word.
-    pub(super) fn chosen<T: Copy>(&mut self, at: &At<String>, choices: &[(&str, T)]) -> Option<T> {
+    pub(super) fn chosen<T: Clone>(&mut self, at: &At<String>, choices: &[(&str, T)]) -> Option<T> {
         let found = choices.iter().find(|(word, _)| *word == at.value);
         if found.is_none() {
             let words = || choices.iter().map(|(word, _)| *word);
@@ -137,7 +137,7 @@ impl Check<'_> {
             let message = format!("`{}` is not known{remedy}", shown(&at.value));
             self.mistakes.at(&at.place, message);
         }
-        found.map(|(_, meaning)| *meaning)
+        found.map(|(_, meaning)| meaning.clone())
     }
 
     /// A name as tables, metrics and URLs can bear it: `[a-z0-9-]{1,63}`.

@@ -21,7 +21,7 @@ impl Dialect for AnthropicMessages {
         })
     }
 
-    fn credential(&self) -> CredentialHeader {
+    fn credential(&self) -> CredentialHeader<'_> {
         CredentialHeader::Named("x-api-key")
     }
 

@@ -9,15 +9,18 @@ mod openai_chat;
 mod openai_completions;
 mod openai_responses;
 mod sglang_generate;
+mod template;
 mod tgi_generate;
 mod workers_ai;
 
 pub(super) use names::{is_known_name, is_list_of_things};
+pub use template::{Paths, Template, TemplateError};
 
 use serde_json::Value;
+use std::sync::Arc;
 
 /// A wire format.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Api {
     /// `POST …/chat/completions`.
     OpenAiChat,
@@ -37,10 +40,15 @@ pub enum Api {
     OllamaChat,
     /// `POST …/generate` and `…/generate_stream`, of Hugging Face's TGI.
     TgiGenerate,
+    /// What the configuration says, for everything else.
+    Template(Arc<Template>),
 }
 
 impl Api {
-    /// Every wire format.
+    /// The name of the wire format that the configuration describes.
+    pub const TEMPLATE: &'static str = "template";
+
+    /// Every wire format that needs no description.
     pub const ALL: [Self; 9] = [
         Self::OpenAiChat,
         Self::OpenAiCompletions,
@@ -55,7 +63,7 @@ impl Api {
 
     /// The name in configuration, tables and output.
     #[must_use]
-    pub fn as_str(self) -> &'static str {
+    pub fn as_str(&self) -> &'static str {
         match self {
             Self::OpenAiChat => "openai-chat",
             Self::OpenAiCompletions => "openai-completions",
@@ -66,10 +74,11 @@ impl Api {
             Self::LlamaCppCompletion => "llamacpp-completion",
             Self::OllamaChat => "ollama-chat",
             Self::TgiGenerate => "tgi-generate",
+            Self::Template(_) => Self::TEMPLATE,
         }
     }
 
-    pub(super) fn dialect(self) -> &'static dyn Dialect {
+    pub(super) fn dialect(&self) -> &dyn Dialect {
         match self {
             Self::OpenAiChat => &openai_chat::OpenAiChat,
             Self::OpenAiCompletions => &openai_completions::OpenAiCompletions,
@@ -80,6 +89,7 @@ impl Api {
             Self::LlamaCppCompletion => &llamacpp_completion::LlamaCppCompletion,
             Self::OllamaChat => &ollama_chat::OllamaChat,
             Self::TgiGenerate => &tgi_generate::TgiGenerate,
+            Self::Template(template) => template.as_ref(),
         }
     }
 }
@@ -105,7 +115,7 @@ pub(super) trait Dialect: Sync {
     fn body(&self, ask: &Ask<'_>) -> Value;
 
     /// The header that carries the credential.
-    fn credential(&self) -> CredentialHeader {
+    fn credential(&self) -> CredentialHeader<'_> {
         CredentialHeader::Bearer
     }
 
@@ -130,6 +140,16 @@ pub(super) trait Dialect: Sync {
     /// What a value at an unwrapped path tells.
     fn fact(&self, path: &str, value: Told<'_>) -> Option<Fact>;
 
+    /// Whether a name of the answer may stand in a path, beside those that all known servers use.
+    fn knows(&self, _name: &str) -> bool {
+        false
+    }
+
+    /// Whether a complete answer says why it ended, or that it did.
+    fn tells_its_end(&self) -> bool {
+        true
+    }
+
     /// Whether each event of a stream may repeat the text at a path from its beginning.
     fn repeats(&self, _path: &str) -> bool {
         false
@@ -138,11 +158,11 @@ pub(super) trait Dialect: Sync {
 
 /// The header that carries a credential.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum CredentialHeader {
+pub(super) enum CredentialHeader<'a> {
     /// `authorization: Bearer …`.
     Bearer,
     /// The bare credential in a header of this name.
-    Named(&'static str),
+    Named(&'a str),
 }
 
 /// How the answer to a streaming request is framed.

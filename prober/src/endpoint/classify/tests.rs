@@ -20,6 +20,7 @@ fn response(status: u16, facts: &Facts) -> Response<'_> {
         too_large: None,
         end: End::Complete,
         kind: BodyKind::Json { flawed: false },
+        tells_its_end: true,
         facts,
         answer_began: false,
     }

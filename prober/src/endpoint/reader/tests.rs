@@ -95,7 +95,7 @@ impl Given<'_> {
             .collect();
         let mut sink = Collector::default();
         let mut reader =
-            ResponseReader::new(self.asked, &self.limits, self.status, &headers, &mut sink);
+            ResponseReader::new(&self.asked, &self.limits, self.status, &headers, &mut sink);
         for chunk in chunks {
             if reader.chunk(chunk, &mut sink) == Flow::Enough {
                 break;

@@ -18,7 +18,7 @@ impl Sink for Texts {
 
 fn walk(documents: &[&str]) -> BTreeMap<String, String> {
     let mut texts = Texts::default();
-    let mut walker = Walker::new(Api::OpenAiChat.dialect(), true);
+    let mut walker = Walker::new(Api::OpenAiChat, true);
     for document in documents {
         let _ = walker.walk(document.as_bytes(), &mut texts);
     }
@@ -120,7 +120,7 @@ fn deep_nesting_ends_the_walk_and_not_the_stack() {
     let mut texts = Texts::default();
     for open in ["[", "{\"a\":"] {
         let deep = open.repeat(500_000);
-        let result = Walker::new(Api::OpenAiChat.dialect(), true).walk(deep.as_bytes(), &mut texts);
+        let result = Walker::new(Api::OpenAiChat, true).walk(deep.as_bytes(), &mut texts);
         assert!(matches!(result, Err((Flaw::TooDeep, _))));
     }
 }
@@ -128,7 +128,7 @@ fn deep_nesting_ends_the_walk_and_not_the_stack() {
 #[test]
 fn only_a_successful_response_holds_an_answer() {
     let mut texts = Texts::default();
-    let mut walker = Walker::new(Api::OpenAiChat.dialect(), false);
+    let mut walker = Walker::new(Api::OpenAiChat, false);
     assert!(
         walker
             .walk(br#"{"choices":[{"text":"t"}]}"#, &mut texts)

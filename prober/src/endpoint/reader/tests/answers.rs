@@ -2,7 +2,9 @@
 //! what it says of itself is understood.
 
 use super::*;
+use crate::endpoint::{CutOff, Paths, Template};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -88,6 +90,70 @@ fn an_answer_of_each_api_is_understood_in_any_chunks() {
             api.as_str()
         );
     }
+}
+
+#[test]
+fn an_answer_is_read_as_the_configuration_describes_it() {
+    let path = |path: &str| Some(path.to_owned());
+    let paths = Paths {
+        answer: vec!["outputs[].says".to_owned()],
+        finish: path("outputs[].why"),
+        prompt_tokens: path("cost.in"),
+        cached_tokens: path("cost.hit"),
+        completion_tokens: path("cost.out"),
+    };
+    let describe = |paths: &Paths, in_documents| {
+        let body = serde_json::json!({"in": "{prompt}"});
+        let template = Template::new("p".to_owned(), body, paths.clone(), None, in_documents);
+        Api::Template(Arc::new(template.unwrap()))
+    };
+    let read = |api: Api, stream, content_type: &'static str, body: &str| {
+        let given = Given {
+            content_type,
+            asked: Asked { api, stream },
+            ..Given::default()
+        };
+        given.read([body.as_bytes()])
+    };
+    let plain = r#"{"outputs":[{"says":"one","why":"done"},{"says":"two"}],"cost":{"in":9,"hit":4,"out":2}}"#;
+    let answer = read(describe(&paths, false), false, "application/json", plain);
+    assert_eq!(answer.outcome, Outcome::Answered);
+    assert_eq!(answer.finish_reason.as_deref(), Some("done"));
+    let usage = answer.usage.unwrap();
+    assert_eq!((usage.prompt_tokens, usage.completion_tokens), (9, 2));
+    assert_eq!(usage.cached_tokens, Some(4));
+    assert_eq!(answer.text("outputs[1].says"), "two");
+
+    let lines = r#"{"outputs":[{"says":"o"}]}{"outputs":[{"says":"ne","why":"done"}]}"#;
+    let answer = read(describe(&paths, true), true, "application/x-ndjson", lines);
+    assert_eq!(answer.outcome, Outcome::Answered);
+    assert_eq!(answer.text("outputs[0].says"), "one");
+    let cut = r#"{"outputs":[{"says":"o"}]}"#;
+    let answer = read(describe(&paths, true), true, "application/x-ndjson", cut);
+    assert_eq!(answer.outcome, Outcome::CutOff(CutOff::NoEnd));
+
+    // Without a finish only the end itself tells.
+    let endless = Paths {
+        finish: None,
+        ..paths
+    };
+    let answer = read(describe(&endless, false), false, "application/json", plain);
+    assert_eq!(answer.outcome, Outcome::Answered);
+    let events = format!("data: {cut}\n\n");
+    let answer = read(
+        describe(&endless, false),
+        true,
+        "text/event-stream",
+        &events,
+    );
+    assert_eq!(answer.outcome, Outcome::CutOff(CutOff::NoEnd));
+    let answer = read(
+        describe(&endless, false),
+        true,
+        "text/event-stream",
+        &format!("{events}{DONE}"),
+    );
+    assert_eq!(answer.outcome, Outcome::Answered);
 }
 
 /// Every word of a body that begins with `MARK` is seen somewhere else than in the raw body.
