@@ -50,14 +50,14 @@ impl<T: FromToml> FromToml for Entries<T> {
     }
 }
 
-/// Where the value of a header comes from.
+/// A text, or where a secret one comes from.
 #[derive(Clone)]
-pub(super) enum HeaderSource {
+pub(super) enum TextSource {
     Plain(String),
     Secret(RawSecret),
 }
 
-impl FromToml for HeaderSource {
+impl FromToml for TextSource {
     fn from_toml(
         value: &Spanned<DeValue<'_>>,
         place: &Place,

@@ -3,7 +3,7 @@
 //! This is the list of all keys; `docs/config.md` must explain each (a test sees to it).
 
 use super::document::{Cursor, Field};
-use super::free::{Entries, HeaderSource};
+use super::free::{Entries, TextSource};
 use super::from_toml::{Bytes, FromToml, raw_table};
 use super::mistake::Place;
 use serde_json::Value;
@@ -52,8 +52,12 @@ raw_table!(RawEndpoint {
     stream: bool,
     page_tokens: i128,
     limits: RawLimits,
+    ca_file: String,
+    client_cert_file: String,
+    client_key_file: String,
+    proxy: TextSource,
     template: RawTemplate,
-    headers: Entries<HeaderSource>,
+    headers: Entries<TextSource>,
     fields: Entries<Value>,
     omit: List<String>,
     tenants: List<RawTenant>,
@@ -88,7 +92,9 @@ raw_table!(RawTenant {
     key_env: String,
     key_file: String,
     no_key: bool,
-    headers: Entries<HeaderSource>,
+    client_cert_file: String,
+    client_key_file: String,
+    headers: Entries<TextSource>,
     fields: Entries<Value>,
 });
 

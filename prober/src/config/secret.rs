@@ -80,6 +80,34 @@ pub(super) fn from_file(
     }
 }
 
+/// The whole text of the file that a key names: certificates, or, where it must be `private`, a key.
+pub(super) fn pem_from_file(
+    name: &At<String>,
+    private: bool,
+    folder: &Path,
+    mistakes: &mut Mistakes,
+) -> Option<SecretString> {
+    let shown = format!("the file `{}`", name.value.escape_debug());
+    let read = resolve(&name.value, folder)
+        .map_err(str::to_owned)
+        .and_then(|path| {
+            if private {
+                read_private(&path).map_err(|error| format!("{shown} {error}"))
+            } else {
+                let bytes = read_bounded(&path, LARGEST_SECRET);
+                bytes
+                    .map(Zeroizing::new)
+                    .map_err(|error| format!("{shown} cannot be read: {error}"))
+            }
+        });
+    let text = read.and_then(|bytes| match std::str::from_utf8(&bytes) {
+        Ok(text) => Ok(SecretString::from(text)),
+        Err(_) => Err(format!("{shown} is no PEM")),
+    });
+    text.map_err(|problem| mistakes.at(&name.place, problem))
+        .ok()
+}
+
 /// The path that a text of the configuration names.
 pub(super) fn resolve(text: &str, folder: &Path) -> Result<PathBuf, &'static str> {
     if text.is_empty() {

@@ -3,7 +3,7 @@
 mod secrets;
 
 use super::*;
-use crate::endpoint::{Api, Limits};
+use crate::endpoint::{Api, Limits, Proxy};
 use crate::scenario::Recipe;
 use canary_gen::Form;
 use secrecy::ExposeSecret;
@@ -49,6 +49,13 @@ fn copy_of(name: &str) -> (tempfile::TempDir, Vec<PathBuf>) {
             configs.push(to);
         }
     }
+    let key = rcgen::KeyPair::generate().unwrap();
+    let params = rcgen::CertificateParams::new(vec!["acme".to_owned()]).unwrap();
+    let certificate = params.self_signed(&key).unwrap().pem();
+    fs::write(dir.path().join("client.pem"), certificate).unwrap();
+    let key_file = dir.path().join("client.key");
+    fs::write(&key_file, key.serialize_pem()).unwrap();
+    fs::set_permissions(&key_file, fs::Permissions::from_mode(0o600)).unwrap();
     configs.sort();
     assert!(!configs.is_empty(), "no configuration in `{name}`");
     (dir, configs)
@@ -295,6 +302,12 @@ fn a_full_file_says_it_all() {
     );
     assert_eq!(lab.limits.events, Limits::default().events);
     assert!(matches!(own.api, Api::Template(_)));
+    let ways = |at: usize| &own.tenants[at].connection;
+    assert!(ways(0).ca.is_some() && ways(0).identity.is_some());
+    assert!(matches!(ways(1).proxy, Proxy::Through(_)));
+    assert!(lab.tenants[0].connection.identity.is_none());
+    assert!(lab.tenants[1].connection.identity.is_some());
+    assert!(matches!(lab.tenants[1].connection.proxy, Proxy::Off));
     let mut names: Vec<&str> = own.tenants[0]
         .extras
         .headers

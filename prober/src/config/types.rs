@@ -1,6 +1,6 @@
 //! The valid configuration. Everything in it has been checked.
 
-use crate::endpoint::{Api, Extras, Limits};
+use crate::endpoint::{Api, Connection, Extras, Limits};
 use crate::scenario::Recipe;
 use canary_gen::Form;
 use secrecy::SecretString;
@@ -113,6 +113,8 @@ pub struct Tenant {
     pub credential: Option<SecretString>,
     /// What it adds to its requests; the endpoint's own additions are among it.
     pub extras: Extras,
+    /// How it connects; what the endpoint says of it is in here.
+    pub connection: Connection,
 }
 
 /// What is tried, where and how often.

@@ -2,6 +2,7 @@
 //! can never be ours. Follows nothing, repeats nothing, remembers nothing.
 
 use super::api::{Api, CredentialHeader};
+use super::connection::Connection;
 use super::limits::{Limits, as_usize};
 use reqwest::header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
@@ -26,6 +27,15 @@ pub enum ClientError {
     /// The credential cannot stand in a header.
     #[error("write the credential into a header (it must be one line of printable ASCII)")]
     Credential,
+    /// The certificates of a private authority are none.
+    #[error("holds no certificate (write PEM: -----BEGIN CERTIFICATE-----)")]
+    Authority,
+    /// The client's certificate or key is none.
+    #[error("hold no certificate with its key (write both in PEM)")]
+    Identity,
+    /// The address of the proxy is none.
+    #[error("is no address of a proxy (write http://HOST:PORT)")]
+    Proxy,
     /// The HTTP library refused its settings.
     #[error("build the HTTP client")]
     Build(#[source] reqwest::Error),
@@ -36,25 +46,37 @@ impl TenantClient {
     /// still speaks `http`; sending to an `https` endpoint then fails with a clear outcome.
     ///
     /// # Errors
-    /// When the credential cannot stand in a header or the HTTP library refuses its settings.
-    pub fn new(credential: Option<SecretString>, limits: &Limits) -> Result<Self, ClientError> {
+    /// When the credential cannot stand in a header, or a certificate, the key or the proxy is none.
+    pub fn new(
+        credential: Option<SecretString>,
+        connection: &Connection,
+        limits: &Limits,
+    ) -> Result<Self, ClientError> {
         if let Some(credential) = &credential {
             header_value("", credential)?;
         }
         use_ring();
-        let (http, has_roots) = match settings(limits).build() {
+        let authorities = connection.authorities()?;
+        let has_authorities = !authorities.is_empty();
+        let usual = connection
+            .apply(settings(limits))?
+            .tls_certs_merge(authorities.clone());
+        let (http, has_roots) = match usual.build() {
             Ok(http) => (http, true),
             // The usual reason, in slim containers: no root certificates, needed or not.
             Err(error) => {
-                let http = settings(limits)
-                    .tls_certs_only([])
+                let http = connection
+                    .apply(settings(limits))?
+                    .tls_certs_only(authorities)
                     .build()
                     .map_err(ClientError::Build)?;
-                tracing::warn!(
-                    error = %error.without_url(),
-                    "no root certificates on this machine (install `ca-certificates`): `https` endpoints cannot be reached"
-                );
-                (http, false)
+                if !has_authorities {
+                    tracing::warn!(
+                        error = %error.without_url(),
+                        "no root certificates on this machine (install `ca-certificates`): `https` endpoints cannot be reached"
+                    );
+                }
+                (http, has_authorities)
             }
         };
         Ok(Self {
@@ -132,7 +154,7 @@ fn settings(limits: &Limits) -> ClientBuilder {
 }
 
 /// The HTTP library panics without a process-wide choice of cryptography.
-fn use_ring() {
+pub(super) fn use_ring() {
     if rustls::crypto::CryptoProvider::get_default().is_none() {
         // Fails only if another thread was faster.
         let _ = rustls::crypto::ring::default_provider().install_default();
@@ -146,8 +168,12 @@ mod tests {
 
     #[test]
     fn the_credential_goes_into_a_sensitive_header_and_nowhere_else() {
-        let client =
-            TenantClient::new(Some(SecretString::from("sk-tenant-a")), &Limits::default()).unwrap();
+        let client = TenantClient::new(
+            Some(SecretString::from("sk-tenant-a")),
+            &Connection::default(),
+            &Limits::default(),
+        )
+        .unwrap();
         let headers = client.headers(&Api::OpenAiChat);
         assert_eq!(
             headers[AUTHORIZATION].to_str().unwrap(),
@@ -160,8 +186,12 @@ mod tests {
 
     #[test]
     fn a_credential_that_cannot_stand_in_a_header_is_an_error_that_does_not_show_it() {
-        let error = TenantClient::new(Some(SecretString::from("two\nlines")), &Limits::default())
-            .unwrap_err();
+        let error = TenantClient::new(
+            Some(SecretString::from("two\nlines")),
+            &Connection::default(),
+            &Limits::default(),
+        )
+        .unwrap_err();
         assert!(matches!(error, ClientError::Credential));
         assert!(!error.to_string().contains("two"));
     }

@@ -14,6 +14,7 @@
 mod api;
 mod classify;
 mod client;
+mod connection;
 mod documents;
 mod extras;
 mod facts;
@@ -31,6 +32,7 @@ mod walk;
 
 pub use api::{Api, Paths, Template, TemplateError};
 pub use client::{ClientError, TenantClient};
+pub use connection::{Connection, Proxy};
 pub use extras::{Extras, ExtrasError, HeaderText, check_header};
 pub use limits::{Limit, Limits, Wait};
 pub use outcome::{ConnectFailure, CutOff, Exchange, Outcome, Unsent, Usage};

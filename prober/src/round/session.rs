@@ -84,7 +84,10 @@ impl Session {
         let clients = endpoint
             .tenants
             .iter()
-            .map(|tenant| TenantClient::new(tenant.credential.clone(), &target.limits))
+            .map(|tenant| {
+                let credential = tenant.credential.clone();
+                TenantClient::new(credential, &tenant.connection, &target.limits)
+            })
             .collect::<Result<_, _>>()
             .map_err(|source| SessionError::Client {
                 endpoint: endpoint.name.clone(),

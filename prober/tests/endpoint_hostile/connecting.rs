@@ -1,7 +1,7 @@
 //! Connections that do not come to stand, or must not be shared.
 
 use crate::support::*;
-use prober::endpoint::{ConnectFailure, Limits, Outcome, TenantClient, Unsent, Wait};
+use prober::endpoint::{ConnectFailure, Connection, Limits, Outcome, TenantClient, Unsent, Wait};
 use std::future::pending;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -90,7 +90,7 @@ async fn a_tenant_keeps_its_connection_and_shares_it_with_no_other() {
     .await;
     let limits = Limits::default();
     for tenants in 1..=3 {
-        let client = TenantClient::new(None, &limits).unwrap();
+        let client = TenantClient::new(None, &Connection::default(), &limits).unwrap();
         for _ in 0..4 {
             let (exchange, _) = exchange_with(&client, &base_url, limits, Text(64)).await;
             assert_eq!(exchange.outcome, Outcome::Answered);

@@ -8,3 +8,4 @@ mod limits;
 mod sending;
 mod shapes;
 mod support;
+mod ways;

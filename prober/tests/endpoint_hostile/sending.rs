@@ -2,7 +2,7 @@
 
 use crate::support::*;
 use prober::endpoint::{
-    Api, CutOff, Extras, HeaderText, Limits, Outcome, Target, TenantClient, Unsent,
+    Api, Connection, CutOff, Extras, HeaderText, Limits, Outcome, Target, TenantClient, Unsent,
 };
 use secrecy::SecretString;
 use std::future::pending;
@@ -79,7 +79,7 @@ async fn each_api_sends_its_credential_and_what_the_tenant_adds_with_the_round_i
             limits: impatient(),
         };
         let credential = Some(SecretString::from("sk-tenant-a"));
-        let client = TenantClient::new(credential, &target.limits).unwrap();
+        let client = TenantClient::new(credential, &Connection::default(), &target.limits).unwrap();
         exchange_as(&client, &target, &extras, Text(64)).await;
         let (head, body) = request.await.unwrap();
         let credential = match api {

@@ -1,8 +1,8 @@
 //! Servers by hand, and an exchange with them.
 
 use prober::endpoint::{
-    Api, Exchange, Extras, Limits, Outcome, Place, Prompt, Sender, Sink, Target, TenantClient,
-    prepare, send,
+    Api, Connection, Exchange, Extras, Limits, Outcome, Place, Prompt, Sender, Sink, Target,
+    TenantClient, prepare, send,
 };
 use secrecy::SecretString;
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use std::future::Future;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 
@@ -126,7 +126,7 @@ pub(crate) async fn serve_bytes(response: impl Into<Vec<u8>>) -> String {
 }
 
 /// Reads a request's head, in lower case, and what came with it of the body.
-pub(crate) async fn read_head(stream: &mut TcpStream) -> (String, Vec<u8>) {
+pub(crate) async fn read_head(stream: &mut (impl AsyncRead + Unpin)) -> (String, Vec<u8>) {
     let mut bytes = Vec::new();
     loop {
         assert_ne!(
@@ -149,7 +149,7 @@ pub(crate) fn content_length(head: &str) -> usize {
 }
 
 /// Reads a request's head and its body, as far as it comes.
-pub(crate) async fn read_request(stream: &mut TcpStream) -> (String, Vec<u8>) {
+pub(crate) async fn read_request(stream: &mut (impl AsyncRead + Unpin)) -> (String, Vec<u8>) {
     let (head, mut body) = read_head(stream).await;
     let length = content_length(&head);
     while body.len() < length && stream.read_buf(&mut body).await.unwrap_or(0) > 0 {}
@@ -161,7 +161,12 @@ pub(crate) async fn exchange(
     limits: Limits,
     prompt: impl Prompt + 'static,
 ) -> (Exchange, Collector) {
-    let client = TenantClient::new(Some(SecretString::from("sk-tenant-a")), &limits).unwrap();
+    let client = TenantClient::new(
+        Some(SecretString::from("sk-tenant-a")),
+        &Connection::default(),
+        &limits,
+    )
+    .unwrap();
     exchange_with(&client, base_url, limits, prompt).await
 }
 

@@ -7,7 +7,7 @@ use crate::config::mistake::Place;
 use crate::config::raw::{List, RawConfig, RawDefaults, RawEndpoint, RawLimits, RawTenant};
 use crate::config::secret;
 use crate::config::types::{Endpoint, Tenant};
-use crate::endpoint::{Api, Extras, Limits};
+use crate::endpoint::{Api, Connection, Extras, Limits};
 use std::time::Duration;
 
 const CONTEXT_TOKENS: std::ops::RangeInclusive<u64> = 256..=16_777_216;
@@ -21,6 +21,13 @@ struct Defaults {
     stream: bool,
     page_tokens: u64,
     limits: Limits,
+}
+
+/// What the tenants of an endpoint have in common, where all of it is right.
+struct Common<'a> {
+    extras: &'a Extras,
+    api: &'a Api,
+    connection: &'a Connection,
 }
 
 impl Check<'_> {
@@ -106,7 +113,16 @@ impl Check<'_> {
         let extras = extras
             .zip(omit)
             .map(|(extras, omit)| Extras { omit, ..extras });
-        let tenants = self.tenants(&raw.tenants, table, extras.as_ref().zip(api.as_ref()));
+        let connection = self.connection(raw);
+        let common = match (&extras, &api, &connection) {
+            (Some(extras), Some(api), Some(connection)) => Some(Common {
+                extras,
+                api,
+                connection,
+            }),
+            _ => None,
+        };
+        let tenants = self.tenants(&raw.tenants, table, common.as_ref());
         Some(Endpoint {
             name: name?,
             api: api?,
@@ -176,12 +192,11 @@ impl Check<'_> {
         })
     }
 
-    /// `common`: what the endpoint adds to requests, and its API, if both are right.
     fn tenants(
         &mut self,
         field: &Field<List<RawTenant>>,
         endpoint: &Place,
-        common: Option<(&Extras, &Api)>,
+        common: Option<&Common<'_>>,
     ) -> Option<Vec<Tenant>> {
         let remedy = "at least two [[endpoints.tenants]]: a leak goes from one to another";
         let list = self.required(field, endpoint, "tenants", remedy)?;
@@ -201,7 +216,7 @@ impl Check<'_> {
         checked.into_iter().collect()
     }
 
-    fn tenant(&mut self, raw: &RawTenant, common: Option<(&Extras, &Api)>) -> Option<Tenant> {
+    fn tenant(&mut self, raw: &RawTenant, common: Option<&Common<'_>>) -> Option<Tenant> {
         let name = self
             .required(
                 &raw.name,
@@ -236,10 +251,12 @@ impl Check<'_> {
             }
         };
         let own = self.extras(&raw.headers, &raw.fields);
-        let extras = own.zip(common).and_then(|(own, (endpoint, api))| {
-            self.keeps_prompt(endpoint.and(&own), api, &raw.place)
+        let extras = own.zip(common).and_then(|(own, common)| {
+            self.keeps_prompt(common.extras.and(&own), common.api, &raw.place)
         });
+        let connection = self.tenant_connection(raw, common.map(|common| common.connection));
         Some(Tenant {
+            connection: connection?,
             extras: extras?,
             name: name?,
             credential: credential?,

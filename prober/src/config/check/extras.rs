@@ -2,7 +2,7 @@
 
 use super::Check;
 use crate::config::document::{At, Field};
-use crate::config::free::{Entries, HeaderSource};
+use crate::config::free::{Entries, TextSource};
 use crate::config::mistake::Place;
 use crate::config::raw::{List, RawSecret};
 use crate::config::secret;
@@ -14,7 +14,7 @@ impl Check<'_> {
     /// Headers and fields, as an endpoint or a tenant has them.
     pub(super) fn extras(
         &mut self,
-        headers: &Field<Entries<HeaderSource>>,
+        headers: &Field<Entries<TextSource>>,
         fields: &Field<Entries<Value>>,
     ) -> Option<Extras> {
         let headers = self.headers(headers);
@@ -66,10 +66,7 @@ impl Check<'_> {
         }
     }
 
-    fn headers(
-        &mut self,
-        field: &Field<Entries<HeaderSource>>,
-    ) -> Option<Vec<(String, HeaderText)>> {
+    fn headers(&mut self, field: &Field<Entries<TextSource>>) -> Option<Vec<(String, HeaderText)>> {
         let at = match field {
             Field::Absent => return Some(Vec::new()),
             Field::Wrong => return None,
@@ -85,10 +82,10 @@ impl Check<'_> {
         checked.filter(|_| at.value.is_whole)
     }
 
-    fn header(&mut self, name: &str, source: &At<HeaderSource>) -> Option<(String, HeaderText)> {
+    fn header(&mut self, name: &str, source: &At<TextSource>) -> Option<(String, HeaderText)> {
         let text = match &source.value {
-            HeaderSource::Plain(text) => HeaderText::Plain(text.clone()),
-            HeaderSource::Secret(secret) => HeaderText::Secret(self.secret(secret)?),
+            TextSource::Plain(text) => HeaderText::Plain(text.clone()),
+            TextSource::Secret(secret) => HeaderText::Secret(self.secret(secret)?),
         };
         match check_header(name, &text) {
             Ok(()) => Some((name.to_owned(), text)),
@@ -99,7 +96,7 @@ impl Check<'_> {
         }
     }
 
-    fn secret(&mut self, raw: &RawSecret) -> Option<SecretString> {
+    pub(super) fn secret(&mut self, raw: &RawSecret) -> Option<SecretString> {
         match (&raw.env, &raw.file) {
             (Field::Given(name), Field::Absent) => {
                 secret::from_variable(name, self.variables, self.mistakes)
