@@ -18,8 +18,16 @@ pub(super) fn base(text: &str) -> Result<String, &'static str> {
         return Err("has a query or a fragment (remove everything from `?` or `#`)");
     }
     let plain = url.as_str().trim_end_matches('/');
-    if plain.ends_with("/chat/completions") {
-        return Err("names one method of the API (remove `/chat/completions`)");
+    const METHODS: [&str; 6] = [
+        "/chat/completions",
+        "/completions",
+        "/completion",
+        "/responses",
+        "/messages",
+        "/api/chat",
+    ];
+    if METHODS.iter().any(|method| plain.ends_with(method)) {
+        return Err("names one method of the API (docs/apis.md shows what stands before it)");
     }
     Ok(plain.to_owned())
 }
@@ -69,6 +77,7 @@ mod tests {
             "https://example.com/v1?key=hunter2",
             "https://example.com/v1#hunter2",
             "https://example.com/v1/chat/completions",
+            "https://example.com/v1/responses/",
         ] {
             let problem = base(text).expect_err(text);
             assert!(

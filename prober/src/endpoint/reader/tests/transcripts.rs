@@ -317,3 +317,63 @@ fn raw_completions_of_llama_cpp_and_vllm_are_answers_of_their_apis() {
         assert!(read.finish_reason.is_some(), "{name}");
     }
 }
+
+/// One llama.cpp server speaks five of the APIs.
+#[test]
+fn llama_cpp_answers_and_refuses_in_each_api_it_speaks() {
+    for (name, api, path, tokens, cached) in [
+        ("native_plain", Api::LlamaCppCompletion, "content", 26, true),
+        (
+            "responses_plain",
+            Api::OpenAiResponses,
+            "output[0].content[].text",
+            56,
+            true,
+        ),
+        ("responses_stream", Api::OpenAiResponses, "delta", 56, true),
+        (
+            "messages_plain",
+            Api::AnthropicMessages,
+            "content[0].text",
+            56,
+            true,
+        ),
+        (
+            "messages_stream",
+            Api::AnthropicMessages,
+            "delta.text",
+            56,
+            true,
+        ),
+    ] {
+        let transcript = load(&format!("llama-server-571d0d5__{name}"));
+        let read = transcript.read_as(api, transcript.chunks.iter().map(Vec::as_slice));
+        assert_eq!(read.outcome, Outcome::Answered, "{name}");
+        let usage = read.usage.unwrap();
+        assert_eq!(usage.prompt_tokens, tokens, "{name}");
+        assert_eq!(usage.cached_tokens.is_some(), cached, "{name}");
+        assert!(
+            usage.completion_tokens > 0 && read.finish_reason.is_some(),
+            "{name}"
+        );
+        assert!(
+            !read.text(path).is_empty(),
+            "{name}: {:?}",
+            read.texts.keys()
+        );
+    }
+    for (name, api, length) in [
+        ("native", Api::LlamaCppCompletion, 9_001),
+        ("completions", Api::OpenAiCompletions, 9_001),
+        ("responses", Api::OpenAiResponses, 9_031),
+        ("messages", Api::AnthropicMessages, 9_031),
+    ] {
+        let transcript = load(&format!("llama-server-571d0d5__err_overlong_{name}"));
+        let read = transcript.read_as(api, transcript.chunks.iter().map(Vec::as_slice));
+        let expected = Outcome::RejectedTooLong {
+            limit: Some(8_192),
+            prompt_tokens: Some(length),
+        };
+        assert_eq!(read.outcome, expected, "{name}");
+    }
+}
