@@ -165,7 +165,7 @@ impl Workplace {
     pub(crate) fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         key_file::generate(&dir.path().join("canary.keys")).unwrap();
-        for (tenant, key) in TENANTS {
+        for (tenant, key) in TENANTS.into_iter().chain([("org", HEADER_SECRET)]) {
             let path = dir.path().join(format!("{tenant}.key"));
             fs::write(&path, key).unwrap();
             fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
@@ -188,7 +188,7 @@ impl Workplace {
         let mut text = format!(
             "data_dir = \"state\"\nkey_ring_file = \"canary.keys\"\n\n[[endpoints]]\nname = \"{name}\"\n\
              api = \"openai-chat\"\nbase_url = \"{base_url}\"\nmodel = \"simulated-1m\"\n\
-             context_tokens = {context_tokens}\n{more}\n"
+             context_tokens = {context_tokens}\nheaders = {{ x-org = {{ file = \"org.key\" }} }}\n{more}\n"
         );
         for (tenant, _) in TENANTS {
             writeln!(
@@ -280,10 +280,14 @@ pub(crate) async fn run_with(
 }
 
 /// No secret of the tenants stands in a text.
+/// In a header of every request of these tests.
+const HEADER_SECRET: &str = "org-header-hunter3";
+
 pub(crate) fn assert_no_secrets(text: &str) {
     for (tenant, key) in TENANTS {
         assert!(!text.contains(key), "the key of {tenant} was shown");
     }
+    assert!(!text.contains(HEADER_SECRET), "a secret header was shown");
 }
 
 /// The `prober` command, without the database and log level of whoever runs the tests.
