@@ -15,6 +15,7 @@ use clap::{Parser, Subcommand};
 Start here:
   prober demo                        see the founding incident replayed and caught, in a minute
   prober check --config prober.toml  find every mistake in a configuration
+  prober limits --config prober.toml find out what the endpoints really accept
   prober once  --config prober.toml  run one round, e.g. to gate a rollout
   prober run   --config prober.toml  watch, day and night
 
@@ -36,6 +37,9 @@ pub enum Command {
     Run(cmd::run::Args),
     /// Run one round and tell its verdict. Exit code 0 clean, 1 finding, 2 error, 3 inconclusive.
     Once(cmd::once::Args),
+    /// Find the length of prompt that an endpoint really accepts and compare it with the advertised one.
+    /// Exit code 0 as advertised, 1 otherwise or a leak on the way, 2 error, 3 not found.
+    Limits(cmd::limits::Args),
     /// Report every mistake in a configuration at once, with file and key. Sends nothing.
     Check(cmd::check::Args),
     /// Serve a simulated inference endpoint, healthy or with faults.

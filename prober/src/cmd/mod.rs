@@ -2,6 +2,7 @@
 
 pub mod check;
 pub mod demo;
+pub mod limits;
 pub mod once;
 pub mod run;
 pub mod simulate;

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// How long a failing database is waited for before the round is given up.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Which round to run.
 #[derive(Debug, clap::Args)]
@@ -97,7 +97,7 @@ fn code(report: &RoundReport) -> u8 {
 }
 
 /// A seed nobody can foresee.
-fn random_seed() -> u64 {
+pub(super) fn random_seed() -> u64 {
     let mut bytes = [0; 8];
     match ring::rand::SystemRandom::new().fill(&mut bytes) {
         Ok(()) => u64::from_be_bytes(bytes) >> (64 - SEED_BITS),

@@ -4,6 +4,7 @@
 //! schedule ─▶ weave ─▶ pre-flight scan ─▶ record as sent ─▶ send, scan while reading ─▶ judge ─▶ record
 //! ```
 
+mod limits;
 mod listener;
 mod preflight;
 mod probe;
@@ -11,6 +12,7 @@ mod report;
 mod session;
 mod text;
 
+pub use limits::LimitReport;
 pub use preflight::Preflight;
 pub use report::{DonorReport, FindingReport, RoundReport};
 pub use session::{Session, SessionError};

@@ -5,9 +5,11 @@
 
 mod calibrate;
 mod crosstalk;
+mod limits;
 mod overflow;
 
 use canary_gen::{Form, Layout, Seed};
+pub use limits::{Fate, LimitSearch};
 use std::fmt;
 
 /// What a scenario may look at beside its seed.
@@ -48,6 +50,11 @@ pub enum Recipe {
         /// A canary every so many tokens.
         stride_tokens: u32,
     },
+    /// Which length of prompt is really accepted; chosen step by step ([`LimitSearch`]).
+    Limits {
+        /// How many tokens may be sent.
+        budget_tokens: u64,
+    },
 }
 
 impl Recipe {
@@ -57,6 +64,7 @@ impl Recipe {
         match self {
             Self::Overflow { .. } => "overflow",
             Self::Crosstalk { .. } => "crosstalk",
+            Self::Limits { .. } => "limits",
         }
     }
 }
@@ -122,7 +130,7 @@ pub struct Schedule {
     pub steps: Vec<Vec<PlannedProbe>>,
 }
 
-/// Turns an order into its schedule.
+/// Turns an order into its schedule; that of a search is empty, as it is chosen step by step.
 #[must_use]
 pub fn schedule(order: &Order) -> Schedule {
     let steps = match &order.recipe {
@@ -135,6 +143,7 @@ pub fn schedule(order: &Order) -> Schedule {
             waves,
             stride_tokens,
         } => crosstalk::steps(order, *tokens, *waves, *stride_tokens),
+        Recipe::Limits { .. } => Vec::new(),
     };
     Schedule { steps }
 }

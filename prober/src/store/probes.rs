@@ -115,11 +115,10 @@ impl Store {
         .fetch_all(&mut *transaction)
         .await
         .map_err(query_error(act))?;
-        if planned.len() == probes.len() {
-            return planned.into_iter().map(number).collect();
-        }
-        let mut numbers = Vec::with_capacity(probes.len());
-        for probe in probes {
+        let known = planned.len();
+        let numbers: Result<Vec<_>, StoreError> = planned.into_iter().map(number).collect();
+        let mut numbers = numbers?;
+        for probe in probes.iter().skip(known) {
             let (layout, stride) = layout_columns(probe.layout);
             let id: i64 = sqlx::query_scalar(
                 "/* plan_probe */
