@@ -192,9 +192,9 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The object's own `index`, if it has one below 10,000. The cursor stands before the object and
-    /// stays there.
-    pub(super) fn own_index(mut self) -> Option<u16> {
+    /// The object's own number under `name`, if it has one below 10,000. The cursor stands before the
+    /// object and stays there.
+    pub(super) fn own_index(mut self, name: &str) -> Option<u16> {
         let mut key = Vec::new();
         if !self.eat(b'{') {
             return None;
@@ -203,7 +203,7 @@ impl<'a> Cursor<'a> {
             key.clear();
             self.string(&mut key).ok()?;
             self.expect(b':').ok()?;
-            if key == b"index" && self.peek().is_some_and(|byte| byte.is_ascii_digit()) {
+            if key == name.as_bytes() && self.peek().is_some_and(|byte| byte.is_ascii_digit()) {
                 let digits = std::str::from_utf8(self.scalar().ok()?).ok()?;
                 return digits.parse().ok().filter(|&index| index < 10_000);
             }
@@ -263,7 +263,7 @@ mod tests {
 
     #[test]
     fn an_objects_own_index_is_found_wherever_it_stands_and_never_a_nested_one() {
-        let index = |json: &str| Cursor::new(json.as_bytes()).own_index();
+        let index = |json: &str| Cursor::new(json.as_bytes()).own_index("index");
         assert_eq!(
             index(r#"{"delta":{"index":7,"x":[{"index":8}]},"index":3}"#),
             Some(3)

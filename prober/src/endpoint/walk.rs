@@ -30,6 +30,8 @@ pub(super) struct Walker {
     /// Whether the body is a 2xx one, so that it may hold an answer.
     success: bool,
     path: String,
+    /// What the present document is a part of, if it says so: `[2].`, the second after the first.
+    part: String,
     places: HashMap<String, Place>,
     unknown: HashMap<u64, usize>,
     text: Vec<u8>,
@@ -45,6 +47,7 @@ impl Walker {
             api,
             success,
             path: String::new(),
+            part: String::new(),
             places: HashMap::new(),
             unknown: HashMap::new(),
             text: Vec::new(),
@@ -60,12 +63,19 @@ impl Walker {
         bytes: &'a [u8],
         sink: &mut dyn Sink,
     ) -> Result<Walked<'a>, Broken<'a>> {
+        let cursor = Cursor::new(bytes);
         self.path.clear();
+        self.part.clear();
+        // Parts may come interleaved. The first needs no number: it is often the only one.
+        let part = cursor.own_index(self.api.dialect().part_number());
+        if let Some(part) = part.filter(|&part| part > 0) {
+            self.part = format!("[{part}].");
+        }
         let mut visit = Visit {
             draft: Draft::new(self.api.clone()),
             walker: self,
             sink,
-            cursor: Cursor::new(bytes),
+            cursor,
         };
         let result = visit.value(0);
         let Visit {
@@ -135,18 +145,17 @@ impl Walker {
         if text.is_empty() {
             return;
         }
-        let is_answer = || {
-            let dialect = self.api.dialect();
-            self.success && dialect.is_answer(dialect.unwrapped(&self.path))
-        };
-        let place = match self.places.get(&self.path) {
+        let dialect = self.api.dialect();
+        let path = format!("{}{}", self.part, dialect.joined(&self.path));
+        let is_answer = || self.success && dialect.is_answer(dialect.unwrapped(&self.path));
+        let place = match self.places.get(&path) {
             Some(place) => place,
             None if self.places.len() < MAX_PATHS => {
                 let place = Place::Text {
-                    path: self.path.clone(),
+                    path: path.clone(),
                     answer: is_answer(),
                 };
-                self.places.entry(self.path.clone()).or_insert(place)
+                self.places.entry(path).or_insert(place)
             }
             None => {
                 let answer = is_answer();
@@ -233,7 +242,7 @@ impl Visit<'_, '_, '_> {
 
     fn push_element(&mut self, position: usize, depth: usize) {
         let own = if depth <= MAX_INDEXED_DEPTH {
-            self.cursor.own_index()
+            self.cursor.own_index("index")
         } else {
             None
         };

@@ -34,6 +34,13 @@ impl Dialect for AnthropicMessages {
         path.strip_prefix("message.").unwrap_or(path)
     }
 
+    /// A block may begin with text that its deltas continue.
+    fn joined<'p>(&self, path: &'p str) -> &'p str {
+        path.strip_prefix("content_block.")
+            .or_else(|| path.strip_prefix("delta."))
+            .unwrap_or(path)
+    }
+
     fn is_answer(&self, path: &str) -> bool {
         let block = ["content[", "content_block.", "delta."]
             .iter()
@@ -55,6 +62,9 @@ impl Dialect for AnthropicMessages {
                 Fact::WrittenApart(tokens)
             }
             ("usage.output_tokens", Told::Number(tokens)) => Fact::CompletionTokens(tokens),
+            ("usage.output_tokens_details.thinking_tokens", Told::Number(tokens)) => {
+                Fact::ReasoningTokens(tokens)
+            }
             _ => return None,
         })
     }

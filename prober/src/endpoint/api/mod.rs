@@ -134,6 +134,16 @@ pub(super) trait Dialect: Sync {
         path
     }
 
+    /// The name under which an event says which part of the answer it continues.
+    fn part_number(&self) -> &'static str {
+        "index"
+    }
+
+    /// A path without what tells apart pieces of one text.
+    fn joined<'p>(&self, path: &'p str) -> &'p str {
+        path
+    }
+
     /// Whether the text at an unwrapped path is the model's own words.
     fn is_answer(&self, path: &str) -> bool;
 

@@ -25,6 +25,10 @@ impl Dialect for OpenAiResponses {
         path.strip_prefix("response.").unwrap_or(path)
     }
 
+    fn part_number(&self) -> &'static str {
+        "output_index"
+    }
+
     fn is_answer(&self, path: &str) -> bool {
         if matches!(path, "delta" | "text" | "refusal" | "arguments") {
             return true;

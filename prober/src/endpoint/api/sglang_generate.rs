@@ -37,6 +37,7 @@ impl Dialect for SglangGenerate {
             ("meta_info.prompt_tokens", Told::Number(tokens)) => Fact::PromptTokens(tokens),
             ("meta_info.cached_tokens", Told::Number(tokens)) => Fact::CachedTokens(tokens),
             ("meta_info.completion_tokens", Told::Number(tokens)) => Fact::CompletionTokens(tokens),
+            ("meta_info.reasoning_tokens", Told::Number(tokens)) => Fact::ReasoningTokens(tokens),
             ("meta_info.weight_version", Told::Text(_)) => Fact::Fingerprint,
             _ => return None,
         })

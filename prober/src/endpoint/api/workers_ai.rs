@@ -36,9 +36,11 @@ impl Dialect for WorkersAi {
     fn fact(&self, path: &str, value: Told<'_>) -> Option<Fact> {
         match (path, value) {
             ("response", Told::Text(_) | Told::Object) => Some(Fact::Choice),
+            ("finish_reason", Told::Text(_)) => Some(Fact::FinishReason),
             ("errors[0]", Told::Object) => Some(Fact::Error),
-            // The whole answer came; there may be no reason for its end.
-            ("success", Told::True) => Some(Fact::End),
+            // The whole answer came; there may be no reason for its end. Behind the AI Gateway, a state
+            // stands in place of `success`.
+            ("success", Told::True) | ("state", Told::Text(b"Completed")) => Some(Fact::End),
             _ => openai_chat::fact(path, value),
         }
     }

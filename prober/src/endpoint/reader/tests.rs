@@ -2,6 +2,7 @@
 
 mod answers;
 mod outcomes;
+mod samples;
 mod transcripts;
 
 use super::*;

@@ -338,13 +338,7 @@ fn llama_cpp_answers_and_refuses_in_each_api_it_speaks() {
             56,
             true,
         ),
-        (
-            "messages_stream",
-            Api::AnthropicMessages,
-            "delta.text",
-            56,
-            true,
-        ),
+        ("messages_stream", Api::AnthropicMessages, "text", 56, true),
     ] {
         let transcript = load(&format!("llama-server-571d0d5__{name}"));
         let read = transcript.read_as(api, transcript.chunks.iter().map(Vec::as_slice));
