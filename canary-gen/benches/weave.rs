@@ -32,6 +32,7 @@ fn document(layout: Layout) -> Document {
         form: Form::Code,
         layout,
         tokens: TOKENS,
+        closing: 0,
         measure: TokenMeasure::assumed(Form::Code),
     };
     Document::new(spec, ring())

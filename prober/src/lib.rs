@@ -6,7 +6,6 @@
 //!
 //! A station knows the next one's input type and nothing more; only [`round`] knows them all.
 
-pub mod calibration;
 pub mod cli;
 pub mod clock;
 pub mod cmd;
@@ -15,6 +14,7 @@ pub mod endpoint;
 pub mod errors;
 pub mod ids;
 pub mod judge;
+pub mod length;
 pub mod logging;
 pub mod plan;
 pub mod round;

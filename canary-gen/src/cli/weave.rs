@@ -47,6 +47,7 @@ pub(super) fn run(args: &Args) -> Result<ExitCode, CliError> {
         form,
         layout,
         tokens: args.tokens,
+        closing: 0,
         measure: TokenMeasure {
             overhead: 0.0,
             ..TokenMeasure::assumed(form)

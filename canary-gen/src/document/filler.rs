@@ -39,6 +39,16 @@ const _: () = assert!(ADJUNCTS_A_ROW.is_power_of_two() && ADJUNCTS_A_SENTENCE <=
 /// The shortest filler there is, in units.
 pub(super) const SHORTEST: u64 = 2;
 
+/// How many short sentences there are.
+pub(super) const SHORT_SENTENCE_COUNT: usize = SHORT_SENTENCES.len() * SHORT_SENTENCES[0].len();
+
+/// A short sentence by its number, from 0, and its units.
+pub(super) fn short_sentence(number: usize) -> Option<(&'static str, u64)> {
+    let row = number / SHORT_SENTENCES[0].len();
+    let sentence = &SHORT_SENTENCES.get(row)?[number % SHORT_SENTENCES[0].len()];
+    Some((sentence.as_str(), row as u64 + SHORTEST))
+}
+
 /// What stands between a sentence and the text before it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Separator {

@@ -22,6 +22,7 @@ use crate::canary::{ProbeNumber, Slot, TenantNumber};
 use crate::form::Form;
 use crate::key::KeyRing;
 use crate::seed::Seed;
+use std::ops::AddAssign;
 pub use weaver::Weaver;
 
 /// How canaries stand in a document.
@@ -51,18 +52,23 @@ impl Layout {
 
 /// The usual size of a KV-cache page, in tokens; 14 bits of slot cover a million tokens of them.
 pub const PAGE_TOKENS: u32 = 64;
+/// How many short sentences there are for the end of the filler.
+pub const CLOSINGS: u8 = filler::SHORT_SENTENCE_COUNT as u8;
 /// The smallest stride of a sparse layout, in tokens: the sentence that carries a canary takes most of it.
 pub const SMALLEST_STRIDE: u32 = 64;
 
 /// How many tokens a text has for an endpoint's tokenizer, as a linear estimate:
-/// `overhead + units × per_unit + canaries × per_canary`. A unit is a word, a digit, a punctuation
-/// mark or a paragraph break; the filler uses common short words, which are one token nearly everywhere.
+/// `overhead + units × per_unit + digits × per_digit + canaries × per_canary`. A unit is a word, a
+/// punctuation mark or a paragraph break; the filler uses common short words, each one token in every
+/// tokenizer tried. Digits are those of section numbers: a token each, or one for two or three of them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TokenMeasure {
     /// Tokens of the chat template around the text.
     pub overhead: f64,
     /// Tokens of one unit of filler.
     pub per_unit: f64,
+    /// Tokens of one digit of a section's number.
+    pub per_digit: f64,
     /// Tokens of one canary in the document's form.
     pub per_canary: f64,
 }
@@ -74,6 +80,7 @@ impl TokenMeasure {
         Self {
             overhead: 20.0,
             per_unit: 1.0,
+            per_digit: 1.0,
             per_canary: match form {
                 Form::Code => 26.0,
                 Form::Uuid => 33.0,
@@ -84,10 +91,41 @@ impl TokenMeasure {
         }
     }
 
-    /// The estimate for a text of so many units and canaries.
+    /// The estimate for a text that holds so much.
     #[must_use]
-    pub fn tokens(&self, units: u64, canaries: u64) -> f64 {
-        self.overhead + self.per_unit * units as f64 + self.per_canary * canaries as f64
+    pub fn tokens(&self, contents: &Contents) -> f64 {
+        self.overhead + self.tokens_of(contents)
+    }
+
+    /// The estimate for a part of a text, without the chat template.
+    fn tokens_of(&self, contents: &Contents) -> f64 {
+        let Contents {
+            units,
+            digits,
+            canaries,
+        } = *contents;
+        self.per_unit * units as f64
+            + self.per_digit * digits as f64
+            + self.per_canary * canaries as f64
+    }
+}
+
+/// What costs tokens in a text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Contents {
+    /// Words, punctuation marks and paragraph breaks outside canaries, and the digits of the file number.
+    pub units: u64,
+    /// Digits of section numbers.
+    pub digits: u64,
+    /// Canaries written, copies counted.
+    pub canaries: u64,
+}
+
+impl AddAssign for Contents {
+    fn add_assign(&mut self, more: Self) {
+        self.units += more.units;
+        self.digits += more.digits;
+        self.canaries += more.canaries;
     }
 }
 
@@ -107,6 +145,9 @@ pub struct DocumentSpec {
     /// The wanted length of the whole prompt in tokens, template and question included. A document
     /// never gets shorter than its opening and its question.
     pub tokens: u64,
+    /// Which of [`CLOSINGS`] short sentences the filler ends with, from 1; 0 for none. Documents that
+    /// differ in nothing else differ in few words, which helps to find one of an exact length.
+    pub closing: u8,
     /// How tokens are estimated.
     pub measure: TokenMeasure,
 }
@@ -120,10 +161,8 @@ pub struct Summary {
     pub asked: Option<Slot>,
     /// Length in bytes.
     pub bytes: u64,
-    /// Words, digits, punctuation marks and paragraph breaks outside canaries.
-    pub units: u64,
-    /// Canaries written, copies counted.
-    pub canaries: u64,
+    /// What costs tokens in it.
+    pub contents: Contents,
     /// Estimated tokens, template included.
     pub tokens: f64,
 }

@@ -48,7 +48,6 @@ impl<const WIDTH: usize> Phrase<WIDTH> {
         at + usize::from(self.length)
     }
 
-    #[cfg(test)]
     pub(super) fn as_str(&self) -> &str {
         std::str::from_utf8(&self.field[..usize::from(self.length)]).expect("written from text")
     }
@@ -234,12 +233,12 @@ pub(super) static ADJUNCTS: [[Long; 8]; 6] = [
 ];
 /// Whole sentences for gaps too short for the grammar, by their number of units from two on.
 pub(super) static SHORT_SENTENCES: [[Long; 4]; 4] = [
-    phrases("", ["Agreed.", "Noted.", "Done.", "Approved."]),
+    phrases("", ["Done.", "Good.", "Right.", "True."]),
     phrases(
         "",
         [
             "Stock held.",
-            "Prices rose.",
+            "Orders came.",
             "Work started.",
             "Terms agreed.",
         ],
@@ -250,7 +249,7 @@ pub(super) static SHORT_SENTENCES: [[Long; 4]; 4] = [
             "All went well.",
             "Sales were good.",
             "Nothing else changed.",
-            "Demand stayed high.",
+            "Trade stayed high.",
         ],
     ),
     phrases(

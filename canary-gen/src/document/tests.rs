@@ -12,6 +12,7 @@ fn spec(layout: Layout, tokens: u64) -> DocumentSpec {
         form: Form::Code,
         layout,
         tokens,
+        closing: 0,
         measure: TokenMeasure::assumed(Form::Code),
     }
 }
@@ -50,16 +51,16 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn a_document_reaches_its_length_and_its_summary_is_true(layout in layouts(), tokens in 120u64..20_000, seed: u64) {
-        let spec = DocumentSpec { seed: Seed::from_number(seed), ..spec(layout, tokens) };
+    fn a_document_reaches_its_length_and_its_summary_is_true(layout in layouts(), tokens in 120u64..20_000, seed: u64, closing in 0..=CLOSINGS) {
+        let spec = DocumentSpec { seed: Seed::from_number(seed), closing, ..spec(layout, tokens) };
         let document = document(spec);
         let text: String = document.weave().collect();
         let summary = document.measure();
         prop_assert_eq!(summary.bytes, text.len() as u64);
-        prop_assert_eq!(summary.units, units_of(&text));
+        prop_assert_eq!(summary.contents.units + summary.contents.digits, units_of(&text));
         prop_assert!((summary.tokens - tokens as f64).abs() <= 2.0, "{} for {}", summary.tokens, tokens);
         let sightings = scan(&ring(), text.as_bytes());
-        prop_assert_eq!(summary.canaries, sightings.len() as u64);
+        prop_assert_eq!(summary.contents.canaries, sightings.len() as u64);
         let slots: std::collections::BTreeSet<_> = sightings.iter().map(|seen| seen.identity.slot.get()).collect();
         prop_assert_eq!(slots, (0..u64::from(summary.slots)).collect());
         prop_assert!(sightings.iter().all(|seen| seen.identity.tenant == spec.tenant && seen.identity.probe == spec.probe));

@@ -2,7 +2,7 @@
 
 use super::chunk::Chunk;
 use super::filler::{self, Separator};
-use super::{DocumentSpec, Layout, PAGE_TOKENS, SMALLEST_STRIDE, Summary};
+use super::{Contents, DocumentSpec, Layout, PAGE_TOKENS, SMALLEST_STRIDE, Summary};
 use crate::canary::{Identity, Slot};
 use crate::key::KeyRing;
 use crate::seed::Choices;
@@ -73,10 +73,7 @@ impl Weaver {
     }
 
     fn tokens(&self) -> f64 {
-        let Summary {
-            units, canaries, ..
-        } = self.summary;
-        self.spec.measure.tokens(units, canaries)
+        self.spec.measure.tokens(&self.summary.contents)
     }
 
     /// How many units of filler fit before the estimate reaches `tokens`.
@@ -98,7 +95,7 @@ impl Weaver {
             self.chunk,
             "{number} is the file number of this memorandum."
         );
-        self.summary.units += 10 + 8;
+        self.summary.contents.units += 10 + 8;
     }
 
     /// The stage after the opening or a slot: the next slot, or the question if there is no room for one.
@@ -112,7 +109,7 @@ impl Weaver {
             }
             None => {
                 let section = self.asked_section();
-                let reserve = question_units(section) as f64 * self.spec.measure.per_unit;
+                let reserve = self.spec.measure.tokens_of(&self.end(section));
                 Stage::Question(section, self.spec.tokens as f64 - reserve)
             }
         }
@@ -153,23 +150,17 @@ impl Weaver {
                 "\n\nSection {section}\n\nCode {canary}. Again {canary}."
             ),
         };
-        let (units, copies) = record_cost(self.spec.layout, section);
-        self.summary.units += units;
-        self.summary.canaries += copies;
+        self.summary.contents += record(self.spec.layout, section);
         self.summary.slots += 1;
         self.sentences = 0;
     }
 
     fn has_room_for(&self, index: u32) -> bool {
-        let (units, copies) = record_cost(self.spec.layout, index + 1);
+        let mut needed = record(self.spec.layout, index + 1);
+        needed += self.end(index + 1);
         let start =
             (self.spec.measure.overhead + f64::from(index) * self.stride()).max(self.tokens());
-        let record = self
-            .spec
-            .measure
-            .tokens(units + question_units(index + 1), copies)
-            - self.spec.measure.overhead;
-        start + record <= self.spec.tokens as f64
+        start + self.spec.measure.tokens_of(&needed) <= self.spec.tokens as f64
     }
 
     fn stride(&self) -> f64 {
@@ -187,7 +178,7 @@ impl Weaver {
                 return false;
             }
             let units = self.fill_once(room);
-            self.summary.units += units;
+            self.summary.contents.units += units;
             room = match room - units {
                 // Where a unit costs next to no tokens, the room was taken for less than it is.
                 0 => self.room_until(tokens),
@@ -212,8 +203,23 @@ impl Weaver {
         u64::from(breaks) + filler::sentence(&mut self.filler, room, separator, &mut self.chunk)
     }
 
-    /// The question and the end.
+    fn closing(&self) -> Option<(&'static str, u64)> {
+        filler::short_sentence(usize::from(self.spec.closing).checked_sub(1)?)
+    }
+
+    /// What stands after the filler, if the question is for this section.
+    fn end(&self, section: u32) -> Contents {
+        let mut end = question(section);
+        end.units += self.closing().map_or(0, |(_, units)| units);
+        end
+    }
+
+    /// The closing sentence and the question.
     fn ask(&mut self, section: u32) {
+        if let Some((sentence, units)) = self.closing() {
+            let _ = write!(self.chunk, " {sentence}");
+            self.summary.contents.units += units;
+        }
         let _ = if section == 0 {
             write!(self.chunk, "\n\nContinue the text.")
         } else {
@@ -223,7 +229,7 @@ impl Weaver {
                 "\n\nWhat is the access code of section {section}?"
             )
         };
-        self.summary.units += question_units(section);
+        self.summary.contents += question(section);
     }
 }
 
@@ -263,17 +269,35 @@ fn digits(number: u32) -> u64 {
     u64::from(number.checked_ilog10().unwrap_or(0)) + 1
 }
 
-/// Units and canaries of the record of a section.
-fn record_cost(layout: Layout, section: u32) -> (u64, u64) {
-    let heading = 3 + digits(section);
+/// What the record of a section holds.
+fn record(layout: Layout, section: u32) -> Contents {
+    let digits = digits(section);
     match layout {
-        Layout::Sparse { .. } => (heading + 7 + digits(section), 1),
-        Layout::Dense => (heading + 4, 2),
+        Layout::Sparse { .. } => Contents {
+            units: 3 + 7,
+            digits: 2 * digits,
+            canaries: 1,
+        },
+        Layout::Dense => Contents {
+            units: 3 + 4,
+            digits,
+            canaries: 2,
+        },
     }
 }
 
-/// Units of the question: "What is the access code of section N?" after a paragraph break, or
+/// What the question holds: "What is the access code of section N?" after a paragraph break, or
 /// "Continue the text." for section 0.
-fn question_units(section: u32) -> u64 {
-    if section == 0 { 5 } else { 9 + digits(section) }
+fn question(section: u32) -> Contents {
+    match section {
+        0 => Contents {
+            units: 5,
+            ..Contents::default()
+        },
+        _ => Contents {
+            units: 9,
+            digits: digits(section),
+            canaries: 0,
+        },
+    }
 }

@@ -51,6 +51,7 @@ raw_table!(RawEndpoint {
     context_tokens: i128,
     stream: bool,
     page_tokens: i128,
+    tokenizer: String,
     limits: RawLimits,
     ca_file: String,
     client_cert_file: String,

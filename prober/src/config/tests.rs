@@ -49,6 +49,8 @@ fn copy_of(name: &str) -> (tempfile::TempDir, Vec<PathBuf>) {
             configs.push(to);
         }
     }
+    let tokenizer = crate_folder().join("tests/data/tokenizer.json");
+    fs::copy(tokenizer, dir.path().join("tokenizer.json")).unwrap();
     let key = rcgen::KeyPair::generate().unwrap();
     let params = rcgen::CertificateParams::new(vec!["acme".to_owned()]).unwrap();
     let certificate = params.self_signed(&key).unwrap().pem();

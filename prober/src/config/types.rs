@@ -1,6 +1,7 @@
 //! The valid configuration. Everything in it has been checked.
 
 use crate::endpoint::{Api, Connection, Extras, Limits};
+use crate::length::Tokenizer;
 use crate::scenario::Recipe;
 use canary_gen::Form;
 use secrecy::SecretString;
@@ -97,6 +98,8 @@ pub struct Endpoint {
     pub stream: bool,
     /// The engine's page size in tokens, `1..=65_536`; for reports only.
     pub page_tokens: u32,
+    /// How lengths of prompts are measured.
+    pub tokenizer: Tokenizer,
     /// How long and how much is waited for.
     pub limits: Limits,
     /// The synthetic customers; at least two, names unique in this endpoint.

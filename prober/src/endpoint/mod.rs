@@ -28,6 +28,7 @@ mod prompt;
 mod reader;
 mod send;
 mod sse;
+mod tokenize;
 mod walk;
 
 pub use api::{Api, Paths, Template, TemplateError};
@@ -39,6 +40,7 @@ pub use outcome::{ConnectFailure, CutOff, Exchange, Outcome, Unsent, Usage};
 pub use place::{Place, Sink};
 pub use prompt::{Prepared, Prompt, Sender, prepare};
 pub use send::send;
+pub use tokenize::{TokenizeError, Tokenizing};
 
 /// What a request is sent to.
 #[derive(Clone, Debug, PartialEq)]

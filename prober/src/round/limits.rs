@@ -81,14 +81,14 @@ impl Executor {
         let main = Schedule {
             steps: vec![vec![probe(0, plan.context_tokens)]],
         };
-        let unknown = |form, layout| !session.is_calibrated(form, layout);
-        let mut steps = scenario::calibration(&plan, &main, unknown).steps;
-        let calibrating = steps.len();
-
         let id = self
             .begin(session, order)
             .await
             .map_err(super::without_report)?;
+        let settled = session.settle_lengths(&main, id).await;
+        let need = |form, layout| session.need(form, layout);
+        let mut steps = scenario::calibration(&plan, &main, need).steps;
+        let calibrating = steps.len();
         let mut running = Running {
             executor: self,
             session,
@@ -100,7 +100,10 @@ impl Executor {
         let spent = steps.iter().flatten().map(|probe| probe.tokens).sum();
         let mut search =
             LimitSearch::new(plan.context_tokens, plan.max_answer_tokens, budget, spent);
-        let mut ended = running.more(&steps, calibrating, calibrating).await;
+        let mut ended = match settled {
+            Ok(()) => running.more(&steps, calibrating, calibrating).await,
+            Err(error) => Err(CutShort::uncounted(&error)),
+        };
         let mut stopped_by = None;
         while let (Ok(()), Some(tokens)) = (&ended, search.next()) {
             (self.observer)(&Event::Started {

@@ -4,6 +4,7 @@
 //! schedule ─▶ weave ─▶ pre-flight scan ─▶ record as sent ─▶ send, scan while reading ─▶ judge ─▶ record
 //! ```
 
+mod lengths;
 mod limits;
 mod listener;
 mod preflight;
@@ -22,7 +23,8 @@ use crate::clock::Clock;
 use crate::config::Scenario;
 use crate::ids::RoundId;
 use crate::judge::{ProbeResult, RoundVerdict, judge_round};
-use crate::scenario::{self, PlannedProbe, Role};
+use crate::length::CountError;
+use crate::scenario::{self, Need, PlannedProbe, Role};
 use crate::store::{NewProbe, NewRound, RoundEnd, SkippedRound, Store, StoreError};
 use canary_gen::{KeyRing, ProbeNumber, Seed};
 use futures_util::future::join_all;
@@ -136,11 +138,11 @@ impl Executor {
         let begun = Instant::now();
         let plan = session.order(order.scenario, Seed::from_number(order.seed));
         let main = scenario::schedule(&plan);
-        let unknown = |form, layout| !session.is_calibrated(form, layout);
-        let calibration = scenario::calibration(&plan, &main, unknown);
-        let steps: Vec<&Vec<PlannedProbe>> = calibration.steps.iter().chain(&main.steps).collect();
-
         let id = self.begin(session, order).await.map_err(without_report)?;
+        let settled = session.settle_lengths(&main, id).await;
+        let need = |form, layout| session.need(form, layout);
+        let calibration = scenario::calibration(&plan, &main, need);
+        let steps: Vec<&Vec<PlannedProbe>> = calibration.steps.iter().chain(&main.steps).collect();
         let numbers = self
             .number(session, id, &steps)
             .await
@@ -158,9 +160,13 @@ impl Executor {
             report: session.empty_report(id, order),
             results: Vec::with_capacity(numbers.len()),
         };
-        let cut_short = running
-            .steps(&steps, &numbers, calibration.steps.len())
-            .await;
+        let cut_short = match settled {
+            Ok(()) => {
+                let calibrating = calibration.steps.len();
+                running.steps(&steps, &numbers, calibrating).await
+            }
+            Err(error) => Err(CutShort::uncounted(&error)),
+        };
         running.end(cut_short, begun).await
     }
 
@@ -269,7 +275,7 @@ impl Running<'_> {
                 return Err(CutShort::Reason("stopped before its end".to_owned()));
             }
             let steerable =
-                |probe: &PlannedProbe| self.session.is_calibrated(probe.form, probe.layout);
+                |probe: &PlannedProbe| self.session.need(probe.form, probe.layout) == Need::Nothing;
             if index >= calibration_steps && !step.iter().all(steerable) {
                 return Err(CutShort::Reason(format!(
                     "the endpoint's token count could not be learnt ({})",
@@ -298,6 +304,10 @@ impl Running<'_> {
 
     fn take(&mut self, judged: Judged) {
         self.report.measured_limit_tokens = judged.limit.or(self.report.measured_limit_tokens);
+        if let Some(error) = judged.length_error {
+            let worst = self.report.length_error.unwrap_or(0.0);
+            self.report.length_error = Some(worst.max(error));
+        }
         self.report.findings.extend(judged.findings);
         self.results.push(judged.result);
     }
@@ -330,6 +340,7 @@ impl Running<'_> {
             Err(CutShort::Store(error)) => failure = Some(error),
         }
         self.report.set_verdict(&verdict, &counts);
+        self.report.lengths_by = self.session.lengths().as_str();
         self.report.duration_ms = begun.elapsed().as_millis() as u64;
         let executor = self.executor;
         let end = RoundEnd {
@@ -374,6 +385,12 @@ enum CutShort {
     Reason(String),
     /// Because the database kept failing.
     Store(StoreError),
+}
+
+impl CutShort {
+    fn uncounted(error: &CountError) -> Self {
+        Self::Reason(format!("lengths could not be counted: {error}"))
+    }
 }
 
 impl From<probe::ProbeError> for CutShort {

@@ -7,7 +7,7 @@ use super::{Event, Executor, Session};
 use crate::endpoint::{self, Exchange, Outcome, Prepared, Prompt};
 use crate::ids::RoundId;
 use crate::judge::{self, Case, Finding, ProbeResult};
-use crate::scenario::PlannedProbe;
+use crate::scenario::{PlannedProbe, Role};
 use crate::store::{
     DonorRecord, FindingRecord, ProbeRecord, Relation, SentRecord, StoreError, Usage,
 };
@@ -21,6 +21,8 @@ pub(super) struct Judged {
     pub(super) findings: Vec<FindingReport>,
     /// The limit a refusal named, in tokens.
     pub(super) limit: Option<u64>,
+    /// How far the prompt was off its wanted length by the endpoint's own count, as a share of it.
+    pub(super) length_error: Option<f64>,
 }
 
 /// Why a probe could not be carried through.
@@ -74,8 +76,11 @@ pub(super) async fn run(
         form: planned.form,
         layout: planned.layout,
         tokens: planned.tokens,
+        closing: 0,
         measure: session.measure(planned.form, planned.layout),
     };
+    let steered = session.steer(&executor.ring, spec).await;
+    let spec = steered.as_ref().map_or(spec, |steered| steered.spec);
     let ready = weave(executor, session, round, planned, spec).await?;
     if !ready.preflight.is_good() {
         tracing::error!(
@@ -85,10 +90,16 @@ pub(super) async fn run(
         );
         return Err(ProbeError::Void(ready.preflight));
     }
+    let counted = steered.as_ref().map(|steered| steered.tokens);
+    let tokens_estimated = match (counted, session.template()) {
+        (Some(counted), Some(template)) => counted.saturating_add_signed(template),
+        _ => ready.document.tokens as u64,
+    };
     let sent = SentRecord {
         probe: number,
         measure: spec.measure,
-        tokens_estimated: ready.document.tokens as u64,
+        closing: spec.closing,
+        tokens_estimated,
         slots: ready.document.slots,
         asked: ready.document.asked,
         request_bytes: ready.prepared.content_length(),
@@ -121,7 +132,16 @@ pub(super) async fn run(
     let (verdict, findings) = judge::judge(&case);
     let own_canaries = judge::recalled(&case);
     let asked = case.asked;
-    let limit = learn(executor, session, planned, &ready.document, &exchange).await?;
+    let limit = learn(
+        executor,
+        session,
+        planned,
+        &ready.document,
+        counted,
+        &exchange,
+    )
+    .await?;
+    let length_error = length_error(planned, &exchange);
     let findings = locate(executor, tenant.number, findings).await?;
     let record = ProbeRecord {
         probe: number,
@@ -181,6 +201,7 @@ pub(super) async fn run(
         },
         findings: reports,
         limit,
+        length_error,
     })
 }
 
@@ -215,7 +236,7 @@ async fn weave(
         Ready {
             prepared,
             document,
-            preflight: check.finish(document.canaries),
+            preflight: check.finish(document.contents.canaries),
         }
     })
     .await;
@@ -231,8 +252,14 @@ async fn learn(
     session: &Session,
     planned: &PlannedProbe,
     document: &Summary,
+    counted: Option<u64>,
     exchange: &Exchange,
 ) -> Result<Option<u64>, ProbeError> {
+    if let (Outcome::Answered, Some(usage), Some(counted)) =
+        (&exchange.outcome, &exchange.usage, counted)
+    {
+        session.learn_template(counted, usage.prompt_tokens);
+    }
     if let (Outcome::Answered, Some(usage)) = (&exchange.outcome, &exchange.usage)
         && !session.observe(planned.form, planned.layout, document, usage.prompt_tokens)
     {
@@ -260,6 +287,17 @@ async fn learn(
             .map_err(ProbeError::Store)?;
     }
     Ok(Some(limit))
+}
+
+/// How far an answered prompt was off its wanted length. One of which the endpoint counts less than half
+/// was cut, which says nothing of lengths.
+fn length_error(planned: &PlannedProbe, exchange: &Exchange) -> Option<f64> {
+    let usage = exchange.usage.as_ref()?;
+    let is_measured = exchange.outcome == Outcome::Answered
+        && planned.role != Role::Calibration
+        && usage.prompt_tokens > planned.tokens / 2;
+    let off = usage.prompt_tokens.abs_diff(planned.tokens);
+    is_measured.then(|| off as f64 / planned.tokens.max(1) as f64)
 }
 
 /// Tells who planted what leaked, and from which part of that context it came.

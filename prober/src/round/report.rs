@@ -37,6 +37,12 @@ pub struct RoundReport {
     pub context_tokens: u64,
     /// The limit the endpoint named when it refused a prompt, in tokens.
     pub measured_limit_tokens: Option<u64>,
+    /// How lengths were measured: `usage` (estimated from what answers report), `endpoint` (counted with
+    /// its `/tokenize`) or `file` (with a tokenizer file).
+    pub lengths_by: &'static str,
+    /// How far the worst prompt that was answered was off its wanted length, as a share of it, by the
+    /// endpoint's own count; `null` when no answer told any.
+    pub length_error: Option<f64>,
     /// From the first request to the last verdict, in milliseconds.
     pub duration_ms: u64,
     /// Whether everything is in the store.

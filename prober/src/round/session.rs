@@ -1,12 +1,13 @@
 //! A session: one endpoint with its tenants' clients and what was learnt about it, kept from round
 //! to round.
 
+use super::lengths::Lengths;
 use super::{RoundOrder, RoundReport};
-use crate::calibration::Calibration;
 use crate::clock::Clock;
 use crate::config::{self, Scenario};
 use crate::endpoint::{ClientError, Target, TenantClient};
 use crate::ids::{EndpointId, RoundId};
+use crate::length::Calibration;
 use crate::scenario::Order;
 use crate::store::{EndpointFacts, RegisteredEndpoint, Store, StoreError};
 use canary_gen::document::Summary;
@@ -33,6 +34,7 @@ struct Learnt {
     /// By form and kind of layout: what stands around a canary costs tokens, too.
     calibrations: HashMap<(Form, &'static str), Calibration>,
     measured_limit: Option<u64>,
+    lengths: Lengths,
 }
 
 /// Why an endpoint could not be made ready.
@@ -100,6 +102,7 @@ impl Session {
             learnt: Mutex::new(Learnt {
                 calibrations: HashMap::new(),
                 measured_limit: registered.measured_limit,
+                lengths: Lengths::default(),
             }),
             registered,
         })
@@ -153,6 +156,18 @@ impl Session {
             .observe(document, prompt_tokens)
     }
 
+    pub(super) fn lengths(&self) -> Lengths {
+        self.learnt().lengths.clone()
+    }
+
+    pub(super) fn set_lengths(&self, lengths: Lengths) {
+        self.learnt().lengths = lengths;
+    }
+
+    pub(super) fn change_lengths(&self, change: impl FnOnce(&mut Lengths)) {
+        change(&mut self.learnt().lengths);
+    }
+
     /// Learns the limit that a refusal named; true when it is news.
     pub(super) fn learn_limit(&self, limit: u64) -> bool {
         let mut learnt = self.learnt();
@@ -175,6 +190,8 @@ impl Session {
             sensitivity: None,
             context_tokens: self.endpoint.context_tokens,
             measured_limit_tokens: None,
+            lengths_by: "usage",
+            length_error: None,
             duration_ms: 0,
             recorded: false,
             findings: Vec::new(),

@@ -45,6 +45,9 @@ impl fmt::Display for RoundReport {
                 grouped(advertised)
             )?;
         }
+        if let Some(error) = self.length_error {
+            writeln!(f, "  {}", lengths(self.lengths_by, error))?;
+        }
         for finding in &self.findings {
             write!(f, "{finding}")?;
         }
@@ -84,6 +87,23 @@ impl fmt::Display for FindingReport {
             Some(donor) => donor_lines(f, donor, self.found_at),
             None => Ok(()),
         }
+    }
+}
+
+/// How well lengths were reached.
+fn lengths(by: &str, error: f64) -> String {
+    let how = match by {
+        "usage" => "estimated from its usage",
+        "endpoint" => "counted with its /tokenize",
+        _ => "counted with the tokenizer file",
+    };
+    let percent = error * 100.0;
+    if error == 0.0 {
+        format!("lengths: exact, {how}")
+    } else if by == "usage" && error <= 0.001 {
+        format!("lengths: within {percent:.3} %, {how}")
+    } else {
+        format!("lengths: up to {percent:.2} % off what was wanted, {how}")
     }
 }
 

@@ -130,6 +130,23 @@ pub struct Schedule {
     pub steps: Vec<Vec<PlannedProbe>>,
 }
 
+impl Schedule {
+    /// The forms and layouts in it; of sparse ones, whatever their stride, one each.
+    #[must_use]
+    pub fn kinds(&self) -> Vec<(Form, Layout)> {
+        let mut kinds: Vec<(Form, Layout)> = Vec::new();
+        for probe in self.steps.iter().flatten() {
+            let known = |(form, layout): &(Form, Layout)| {
+                *form == probe.form && layout.as_str() == probe.layout.as_str()
+            };
+            if !kinds.iter().any(known) {
+                kinds.push((probe.form, probe.layout));
+            }
+        }
+        kinds
+    }
+}
+
 /// Turns an order into its schedule; that of a search is empty, as it is chosen step by step.
 #[must_use]
 pub fn schedule(order: &Order) -> Schedule {
@@ -148,16 +165,27 @@ pub fn schedule(order: &Order) -> Schedule {
     Schedule { steps }
 }
 
+/// What must be learnt of a form and layout before lengths can be steered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// Nothing.
+    Nothing,
+    /// What the endpoint's chat template adds.
+    Template,
+    /// What everything costs.
+    Measure,
+}
+
 /// The small documents that teach an endpoint's token measure, to be sent before `main`: for each form
-/// and layout in it for which `needed` says so.
+/// and layout in it what `need` says.
 #[must_use]
 pub fn calibration(
     order: &Order,
     main: &Schedule,
-    needed: impl Fn(Form, Layout) -> bool,
+    need: impl Fn(Form, Layout) -> Need,
 ) -> Schedule {
     Schedule {
-        steps: calibrate::steps(order, main, needed),
+        steps: calibrate::steps(order, main, need),
     }
 }
 

@@ -52,7 +52,7 @@ fn the_schedules_of_a_seed_are_those_of_the_golden_files() {
         &schedule(&order(crosstalk(), 3, 1)).to_string(),
     );
     let order = order(overflow(), 3, 1);
-    let calibration = calibration(&order, &schedule(&order), |_, _| true);
+    let calibration = calibration(&order, &schedule(&order), |_, _| Need::Measure);
     assert_golden("calibration.txt", &calibration.to_string());
 }
 
@@ -102,7 +102,10 @@ proptest! {
 fn calibration_is_for_what_the_schedule_uses_and_what_is_not_known_yet() {
     let order = order(overflow(), 3, 1);
     let main = schedule(&order);
-    let dense_only = calibration(&order, &main, |_, layout| layout == Layout::Dense);
+    let dense_only = calibration(&order, &main, |_, layout| match layout {
+        Layout::Dense => Need::Measure,
+        Layout::Sparse { .. } => Need::Nothing,
+    });
     assert!(
         dense_only
             .steps
@@ -111,9 +114,11 @@ fn calibration_is_for_what_the_schedule_uses_and_what_is_not_known_yet() {
             .all(|probe| probe.layout == Layout::Dense)
     );
     assert_eq!(
-        calibration(&order, &main, |_, _| false).steps,
+        calibration(&order, &main, |_, _| Need::Nothing).steps,
         Vec::<Vec<PlannedProbe>>::new()
     );
+    let template = calibration(&order, &main, |_, _| Need::Template).steps;
+    assert_eq!(template.len(), 1, "the template is the same for all");
 }
 
 #[test]

@@ -77,7 +77,7 @@ impl Store {
             "/* donor */
              select probes.id, probes.tenant_id, tenants.name as tenant_name, endpoints.name as endpoint_name,
                     sent_at, form, layout, stride_tokens, document_seed, tokens_wanted,
-                    measure_overhead, measure_unit, measure_canary
+                    measure_overhead, measure_unit, measure_digit, measure_canary, closing
              from probes join tenants on tenants.id = probes.tenant_id
                          join endpoints on endpoints.id = tenants.endpoint_id
              where probes.id = $1 and tenants.number = $2",
@@ -165,6 +165,9 @@ fn document_of(
 ) -> Result<Option<DocumentSpec>, sqlx::Error> {
     let overhead: Option<f64> = row.try_get("measure_overhead")?;
     let per_unit: Option<f64> = row.try_get("measure_unit")?;
+    // Probes of before migration 3 counted digits as units.
+    let per_digit: Option<f64> = row.try_get("measure_digit")?;
+    let closing: i16 = row.try_get("closing")?;
     let per_canary: Option<f64> = row.try_get("measure_canary")?;
     let stride: Option<i32> = row.try_get("stride_tokens")?;
     let seed: Vec<u8> = row.try_get("document_seed")?;
@@ -185,9 +188,11 @@ fn document_of(
             form: form?,
             layout: layout?,
             tokens: u64::try_from(tokens).ok()?,
+            closing: u8::try_from(closing).ok()?,
             measure: TokenMeasure {
                 overhead: overhead?,
                 per_unit: per_unit?,
+                per_digit: per_digit.or(per_unit)?,
                 per_canary: per_canary?,
             },
         })

@@ -34,6 +34,8 @@ pub struct SentRecord {
     pub probe: ProbeNumber,
     /// The measure its document was woven with.
     pub measure: TokenMeasure,
+    /// The closing sentence it was woven with.
+    pub closing: u8,
     /// Estimated length of the prompt, in tokens.
     pub tokens_estimated: u64,
     /// Slots that carry a canary.
@@ -154,7 +156,7 @@ impl Store {
         sqlx::query(
             "/* record_sent */
              update probes set measure_overhead = $2, measure_unit = $3, measure_canary = $4, tokens_estimated = $5,
-                    slots = $6, asked_slot = $7, request_bytes = $8, sent_at = $9
+                    slots = $6, asked_slot = $7, request_bytes = $8, sent_at = $9, measure_digit = $10, closing = $11
              where id = $1",
         )
         .bind(bigint(sent.probe.get()))
@@ -166,6 +168,8 @@ impl Store {
         .bind(sent.asked.map(|slot| bigint(slot.get()) as i32))
         .bind(bigint(sent.request_bytes))
         .bind(sent.sent_at)
+        .bind(sent.measure.per_digit)
+        .bind(i16::from(sent.closing))
         .execute(&self.pool)
         .await
         .map_err(query_error("record that a probe is sent"))?;

@@ -64,11 +64,16 @@ async fn tokens(
 
 fn count_tokens(body: &[u8], window: u32) -> Result<Value, ApiError> {
     let body: Value = serde_json::from_slice(body).map_err(|error| ApiError::bad_json(&error))?;
-    let text = ["prompt", "text"]
-        .iter()
-        .find_map(|name| body[name].as_str())
-        .ok_or_else(|| ApiError::bad_request("`prompt` must be a string"))?;
-    let ids: Vec<u32> = tokenize(text).iter().map(|token| token.id()).collect();
+    let ids = |text: &str| -> Vec<u32> { tokenize(text).iter().map(|token| token.id()).collect() };
+    let wrong = || ApiError::bad_request("`prompt` must be a string or a list of strings");
+    let prompt = &body["prompt"];
+    if let Some(texts) = prompt.as_array() {
+        let lists = texts.iter().map(|text| text.as_str().map(ids));
+        let lists: Vec<Vec<u32>> = lists.collect::<Option<_>>().ok_or_else(wrong)?;
+        let counts: Vec<usize> = lists.iter().map(Vec::len).collect();
+        return Ok(json!({ "count": counts, "tokens": lists, "max_model_len": window }));
+    }
+    let ids = ids(prompt.as_str().ok_or_else(wrong)?);
     Ok(json!({ "count": ids.len(), "tokens": ids, "max_model_len": window }))
 }
 

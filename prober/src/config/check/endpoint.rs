@@ -8,6 +8,7 @@ use crate::config::raw::{List, RawConfig, RawDefaults, RawEndpoint, RawLimits, R
 use crate::config::secret;
 use crate::config::types::{Endpoint, Tenant};
 use crate::endpoint::{Api, Connection, Extras, Limits};
+use crate::length::{FileTokenizer, Tokenizer};
 use std::time::Duration;
 
 const CONTEXT_TOKENS: std::ops::RangeInclusive<u64> = 256..=16_777_216;
@@ -108,6 +109,7 @@ impl Check<'_> {
             .and_then(|_| self.whole(&raw.context_tokens, 0, CONTEXT_TOKENS));
         let page_tokens = self.page_tokens(&raw.page_tokens, defaults.page_tokens);
         let limits = self.limits(&raw.limits.table(), defaults.limits);
+        let tokenizer = self.tokenizer(&raw.tokenizer);
         let extras = self.extras(&raw.headers, &raw.fields);
         let omit = self.omit(&raw.omit);
         let extras = extras
@@ -131,6 +133,7 @@ impl Check<'_> {
             context_tokens: context_tokens?,
             stream: raw.stream.given().map_or(defaults.stream, |at| at.value),
             page_tokens: page_tokens? as u32,
+            tokenizer: tokenizer?,
             limits: limits?,
             tenants: tenants?,
         })
@@ -157,6 +160,29 @@ impl Check<'_> {
 
     fn page_tokens(&mut self, field: &Field<i128>, default: u64) -> Option<u64> {
         self.whole(field, default, 1..=65_536)
+    }
+
+    fn tokenizer(&mut self, field: &Field<String>) -> Option<Tokenizer> {
+        let at = match field {
+            Field::Absent => return Some(Tokenizer::Auto),
+            Field::Wrong => return None,
+            Field::Given(at) => at,
+        };
+        let Some(file) = at.value.strip_prefix("file:") else {
+            let ways = [
+                ("auto", Tokenizer::Auto),
+                ("usage", Tokenizer::Usage),
+                ("endpoint", Tokenizer::Endpoint),
+            ];
+            return self.chosen(at, &ways);
+        };
+        let problem = match FileTokenizer::load(&self.folder.join(file)) {
+            Ok(file) => return Some(Tokenizer::File(file)),
+            Err(problem) => problem,
+        };
+        let message = format!("names no tokenizer file of Hugging Face's format ({problem})");
+        self.mistakes.at(&at.place, message);
+        None
     }
 
     fn limits(&mut self, raw: &RawLimits, default: Limits) -> Option<Limits> {

@@ -1,0 +1,61 @@
+//! A tokenizer file, as models on the Hugging Face hub carry it.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A loaded `tokenizer.json`. Cheap to clone.
+#[derive(Clone)]
+pub struct FileTokenizer {
+    path: PathBuf,
+    tokenizer: Arc<tokenizers::Tokenizer>,
+}
+
+/// Why a file is no tokenizer. Holds the library's words on it.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct FileError(String);
+
+impl FileTokenizer {
+    /// Loads `tokenizer.json`.
+    ///
+    /// # Errors
+    /// When the file cannot be read or is no tokenizer.
+    pub fn load(path: &Path) -> Result<Self, FileError> {
+        let mut tokenizer =
+            tokenizers::Tokenizer::from_file(path).map_err(|error| FileError(error.to_string()))?;
+        // A file may say that texts are cut or filled up to a length; a server does not count so.
+        if tokenizer.with_truncation(None).is_err() {
+            return Err(FileError("its truncation cannot be turned off".to_owned()));
+        }
+        tokenizer.with_padding(None);
+        Ok(Self {
+            path: path.to_owned(),
+            tokenizer: Arc::new(tokenizer),
+        })
+    }
+
+    /// How many tokens each word has: the first without a space before it, the others with one.
+    pub(super) fn count(&self, words: &[String]) -> Vec<u32> {
+        // What comes before a word shows how the word continues it.
+        const BEFORE: &str = "a";
+        let before = self.tokens(BEFORE);
+        let with_space = |word: &String| self.tokens(&format!("{BEFORE} {word}")) - before;
+        let mut words = words.iter();
+        let first = words.next().map(|word| self.tokens(word));
+        first.into_iter().chain(words.map(with_space)).collect()
+    }
+
+    fn tokens(&self, text: &str) -> u32 {
+        // A text of a few words in memory: nothing in it can fail but the file's own rules, and a word
+        // that they cannot write counts for nothing.
+        let encoded = self.tokenizer.encode_fast(text, false);
+        encoded.map_or(0, |encoded| encoded.len() as u32)
+    }
+}
+
+impl fmt::Debug for FileTokenizer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("FileTokenizer").field(&self.path).finish()
+    }
+}
