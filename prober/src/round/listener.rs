@@ -2,6 +2,7 @@
 
 use crate::endpoint::{Place, Sink};
 use crate::judge::Seen;
+use canary_gen::scan::Effort;
 use canary_gen::{Identity, KeyId, KeyRing, Scanner, Sighting};
 use std::collections::{BTreeMap, HashMap};
 
@@ -12,6 +13,10 @@ const MOST_SEEN: usize = 20_000;
 pub(super) struct Listener {
     ring: KeyRing,
     scanners: HashMap<Place, Scanner>,
+    /// What was spent on undoing damages in texts other than the model's own words. Identifiers and
+    /// numbers of a response look like damaged canaries by the dozen; all of them together get the effort
+    /// of one text, so that many small responses cost little.
+    spent_beside: u64,
     seen: BTreeMap<(Identity, KeyId), Seen>,
     /// Different canaries beyond [`MOST_SEEN`].
     overflowed: u64,
@@ -22,6 +27,7 @@ impl Listener {
         Self {
             ring,
             scanners: HashMap::new(),
+            spent_beside: 0,
             seen: BTreeMap::new(),
             overflowed: 0,
         }
@@ -75,12 +81,22 @@ impl Listener {
 impl Sink for Listener {
     fn piece(&mut self, place: &Place, bytes: &[u8]) {
         let mut found = Vec::new();
-        match self.scanners.get_mut(place) {
-            Some(scanner) => scanner.push(bytes, &mut found),
-            None => {
-                let mut scanner = Scanner::new(self.ring.clone());
-                scanner.push(bytes, &mut found);
-                self.scanners.insert(place.clone(), scanner);
+        if !self.scanners.contains_key(place) {
+            let scanner = Scanner::new(self.ring.clone());
+            self.scanners.insert(place.clone(), scanner);
+        }
+        if let Some(scanner) = self.scanners.get_mut(place) {
+            let before = scanner.work().repair_openings;
+            if !place.is_answer() {
+                let left = Effort::QUICK.openings.saturating_sub(self.spent_beside);
+                scanner.set_effort(Effort {
+                    openings: before + left,
+                    ..Effort::QUICK
+                });
+            }
+            scanner.push(bytes, &mut found);
+            if !place.is_answer() {
+                self.spent_beside += scanner.work().repair_openings - before;
             }
         }
         if !found.is_empty() {

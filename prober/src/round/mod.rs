@@ -16,7 +16,7 @@ mod text;
 pub use limits::LimitReport;
 pub use preflight::Preflight;
 pub use report::{DonorReport, FindingReport, RoundReport};
-pub use session::{Session, SessionError};
+pub use session::{Session, SessionError, State as SessionState};
 pub(crate) use text::grouped;
 
 use crate::clock::Clock;
@@ -33,7 +33,9 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use time::OffsetDateTime;
+use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 
 /// How long a failing database is still waited for once we have been asked to stop.
 const PATIENCE_WHEN_STOPPING: Duration = Duration::from_secs(10);
@@ -234,7 +236,10 @@ impl Executor {
         let begun = Instant::now();
         let mut pause = FIRST_PAUSE;
         loop {
-            match act().await {
+            let turn = self.store.turn().await;
+            let result = act().await;
+            drop(turn);
+            match result {
                 Err(error) if error.is_transient() && begun.elapsed() + pause < self.patience() => {
                     tracing::warn!(error = %crate::errors::chain(&error), retry.after_ms = pause.as_millis() as u64, "the database failed; trying again");
                     tokio::time::sleep(pause).await;
@@ -284,15 +289,21 @@ impl Running<'_> {
             }
             let (these, others) = rest.split_at(step.len());
             rest = others;
-            let probes = step.iter().zip(these).map(|(planned, &number)| {
-                probe::run(self.executor, self.session, self.id, planned, number)
+            // A task each: scanning a response keeps a thread busy, and there may be a thousand.
+            let probes = step.iter().zip(these).map(|(&planned, &number)| {
+                let (executor, session, id) =
+                    (self.executor.clone(), self.session.clone(), self.id);
+                AbortOnDropHandle::new(tokio::spawn(async move {
+                    probe::run(&executor, &session, id, &planned, number).await
+                }))
             });
             // The others of the step are judged and recorded even if one could not be.
             let mut failure = None;
             for judged in join_all(probes).await {
                 match judged {
-                    Ok(judged) => self.take(judged),
-                    Err(error) => failure = failure.or(Some(CutShort::from(error))),
+                    Ok(Ok(judged)) => self.take(judged),
+                    Ok(Err(error)) => failure = failure.or(Some(CutShort::from(error))),
+                    Err(error) => failure = failure.or(Some(CutShort::panicked(error))),
                 }
             }
             if let Some(failure) = failure {
@@ -388,6 +399,14 @@ enum CutShort {
 }
 
 impl CutShort {
+    /// A panic goes on as if the probe had run in here.
+    fn panicked(error: JoinError) -> Self {
+        match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            Err(_) => Self::Reason("a probe was cancelled".to_owned()),
+        }
+    }
+
     fn uncounted(error: &CountError) -> Self {
         Self::Reason(format!("lengths could not be counted: {error}"))
     }

@@ -224,7 +224,7 @@ async fn weave(
             document: Document::new(spec, ring.clone()),
             measured: Arc::clone(&measured),
         });
-        let mut check = Check::new(ring, spec.tenant, spec.probe);
+        let mut check = Check::new(ring, spec.form, spec.tenant, spec.probe);
         let sender = endpoint::Sender {
             extras: &extras,
             round: &round.get().to_string(),

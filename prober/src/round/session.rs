@@ -13,13 +13,26 @@ use crate::store::{EndpointFacts, RegisteredEndpoint, Store, StoreError};
 use canary_gen::document::Summary;
 use canary_gen::{Form, Layout, Seed, TokenMeasure};
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::ops::Deref;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// With so many documents of a form and layout, a length can be steered.
 const ENOUGH_OBSERVATIONS: u32 = 2;
 
-/// One endpoint, ready to be probed.
-pub struct Session {
+/// One endpoint, ready to be probed. Cheap to clone: all clones are one session.
+#[derive(Clone)]
+pub struct Session(Arc<State>);
+
+impl Deref for Session {
+    type Target = State;
+
+    fn deref(&self) -> &State {
+        &self.0
+    }
+}
+
+/// What a session holds.
+pub struct State {
     /// What the configuration says of it.
     pub endpoint: config::Endpoint,
     /// What the store says of it.
@@ -95,7 +108,7 @@ impl Session {
                 endpoint: endpoint.name.clone(),
                 source,
             })?;
-        Ok(Self {
+        Ok(Self(Arc::new(State {
             endpoint: endpoint.clone(),
             target,
             clients,
@@ -105,7 +118,7 @@ impl Session {
                 lengths: Lengths::default(),
             }),
             registered,
-        })
+        })))
     }
 
     /// Its id in the store.

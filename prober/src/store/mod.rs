@@ -22,7 +22,9 @@ use sqlx::ConnectOptions as _;
 use sqlx::migrate::MigrateError;
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!("../migrations");
 
@@ -112,8 +114,10 @@ impl StoreError {
 #[derive(Clone)]
 pub struct Store {
     pool: PgPool,
+    /// One permit a connection; see [`Store::turn`].
+    turns: Arc<Semaphore>,
     #[cfg(feature = "embedded-postgres")]
-    embedded: Option<std::sync::Arc<embedded::Server>>,
+    embedded: Option<Arc<embedded::Server>>,
 }
 
 impl Store {
@@ -138,7 +142,7 @@ impl Store {
                     server.url().parse().map_err(|_| StoreError::Url)?;
                 let store = Self::connect(options, 1).await?;
                 Ok(Self {
-                    embedded: Some(std::sync::Arc::new(server)),
+                    embedded: Some(Arc::new(server)),
                     ..store
                 })
             }
@@ -147,9 +151,18 @@ impl Store {
         }
     }
 
+    /// Waits for a turn to use a connection, for as long as it takes: first come, first served. Whoever
+    /// has one finds a connection free, so that waiting for one longer than [`ACQUIRE_TIMEOUT`] means that the
+    /// database is away, not that a thousand probes end at once.
+    pub async fn turn(&self) -> Option<OwnedSemaphorePermit> {
+        // It is never closed.
+        Arc::clone(&self.turns).acquire_owned().await.ok()
+    }
+
     async fn connect(options: PgConnectOptions, max_connections: u32) -> Result<Self, StoreError> {
+        let max_connections = max_connections.max(1);
         let pool = PgPoolOptions::new()
-            .max_connections(max_connections.max(1))
+            .max_connections(max_connections)
             // A connection to the embedded server takes 0.1 s and resets its session: keep it.
             .min_connections(1)
             .idle_timeout(None)
@@ -161,6 +174,7 @@ impl Store {
         MIGRATIONS.run(&pool).await.map_err(StoreError::Migrate)?;
         Ok(Self {
             pool,
+            turns: Arc::new(Semaphore::new(max_connections as usize)),
             #[cfg(feature = "embedded-postgres")]
             embedded: None,
         })
