@@ -152,7 +152,7 @@ impl Store {
     }
 
     /// Waits for a turn to use a connection, for as long as it takes: first come, first served. Whoever
-    /// has one finds a connection free, so that waiting for one longer than [`ACQUIRE_TIMEOUT`] means that the
+    /// has one finds a connection free, so that waiting for one longer than ten seconds means that the
     /// database is away, not that a thousand probes end at once.
     pub async fn turn(&self) -> Option<OwnedSemaphorePermit> {
         // It is never closed.
