@@ -114,3 +114,56 @@ async fn each_misbehaviour_ends_as_inconclusive_with_its_reason_and_is_recorded(
         store.close().await;
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_endpoint_that_hangs_holds_up_nobody_elses_probes() {
+    let database = TestDatabase::new().await;
+    let store = Store::open(&database.location()).await.unwrap();
+    let hanging = serve(Habit::Hang).await;
+    let healthy = simulate(small_engine(&[])).await;
+    let (slow_place, fast_place) = (Workplace::new(), Workplace::new());
+    let slow = EndpointText {
+        name: "hanging",
+        more: "tokenizer = \"usage\"",
+        ..rehearsal(&hanging)
+    };
+    let slow = slow_place.config(&slow, CROSSTALK);
+    let fast = fast_place.config(&rehearsal(&healthy.base_url), CROSSTALK);
+    let mut ended_first = None;
+    tokio::select! {
+        _ = run_round(&slow, &store, 1) => {}
+        report = run_round(&fast, &store, 1) => ended_first = Some(report),
+    }
+    let report = ended_first.expect("the healthy round waits for nobody");
+    assert_eq!(report.verdict, "clean", "{report}");
+    store.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_gigabyte_without_a_line_break_takes_no_memory() {
+    let database = TestDatabase::new().await;
+    let workplace = Workplace::new();
+    let base_url = serve(Habit::EndlessLine).await;
+    let config = workplace.write(&rehearsal(&base_url), CROSSTALK);
+    let args = ["once", "--seed", "1", "--config", config.to_str().unwrap()];
+    let mut child = prober(&args)
+        .env("DATABASE_URL", &database.url)
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let peak = tokio::task::block_in_place(|| {
+        let status = format!("/proc/{}/status", child.id());
+        let mut peak_kib = 0;
+        while child.try_wait().unwrap().is_none() {
+            let text = std::fs::read_to_string(&status).unwrap_or_default();
+            let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+            let words = line.and_then(|rest| rest.split_whitespace().next());
+            peak_kib = words.map_or(peak_kib, |word| word.parse::<u64>().unwrap());
+            // Looks again and again while it lives; how often does not matter.
+            std::thread::park_timeout(Duration::from_millis(5));
+        }
+        peak_kib
+    });
+    assert!((1..200 << 10).contains(&peak), "{peak} KiB");
+}
