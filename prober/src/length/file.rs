@@ -40,7 +40,10 @@ impl FileTokenizer {
         // What comes before a word shows how the word continues it.
         const BEFORE: &str = "a";
         let before = self.tokens(BEFORE);
-        let with_space = |word: &String| self.tokens(&format!("{BEFORE} {word}")) - before;
+        let with_space = |word: &String| {
+            self.tokens(&format!("{BEFORE} {word}"))
+                .saturating_sub(before)
+        };
         let mut words = words.iter();
         let first = words.next().map(|word| self.tokens(word));
         first.into_iter().chain(words.map(with_space)).collect()

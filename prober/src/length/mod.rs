@@ -46,15 +46,6 @@ pub enum Counter {
 }
 
 impl Counter {
-    /// The name in output.
-    #[must_use]
-    pub fn as_str(&self) -> &'static str {
-        match self {
-            Self::File(_) => "file",
-            Self::Endpoint(_) => "endpoint",
-        }
-    }
-
     /// How many tokens each word has: the first without a space before it, the others with one.
     async fn count(&self, words: Vec<String>) -> Result<Vec<u32>, CountError> {
         match self {

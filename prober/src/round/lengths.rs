@@ -3,7 +3,7 @@
 use super::Session;
 use crate::endpoint::Tokenizing;
 use crate::ids::RoundId;
-use crate::length::{Costs, CountError, Counter, Steered, Tokenizer, sample, steer};
+use crate::length::{Costs, CountError, Counter, FileTokenizer, Steered, Tokenizer, sample, steer};
 use crate::scenario::{Need, Schedule};
 use canary_gen::{DocumentSpec, Form, KeyRing, Layout};
 
@@ -22,7 +22,8 @@ pub(super) enum Lengths {
 /// What is known for counting.
 #[derive(Clone)]
 pub(super) struct Counting {
-    counter: Counter,
+    /// `None`: the endpoint's own, asked as the tenant whose words they are.
+    file: Option<FileTokenizer>,
     costs: Costs,
     /// What the chat template adds, in tokens, as the last answer told.
     template: Option<i64>,
@@ -35,7 +36,7 @@ impl Lengths {
     pub(super) fn as_str(&self) -> &'static str {
         match self {
             Self::Unsettled | Self::Usage => "usage",
-            Self::Counted(counting) => counting.counter.as_str(),
+            Self::Counted(counting) => counting.name(),
         }
     }
 }
@@ -53,18 +54,11 @@ impl Session {
         let mut counting = match (&self.endpoint.tokenizer, self.lengths()) {
             (Tokenizer::Usage, _) | (_, Lengths::Usage) => return Ok(()),
             (_, Lengths::Counted(counting)) => counting,
-            (Tokenizer::File(file), Lengths::Unsettled) => {
-                Counting::new(Counter::File(file.clone()))
-            }
-            (Tokenizer::Auto | Tokenizer::Endpoint, Lengths::Unsettled) => {
-                let extras = &self.endpoint.tenants[0].extras;
-                let round = round.get().to_string();
-                let asking = Tokenizing::new(&self.clients[0], &self.target, extras, &round);
-                Counting::new(Counter::Endpoint(asking))
-            }
+            (Tokenizer::File(file), Lengths::Unsettled) => Counting::new(Some(file.clone())),
+            (Tokenizer::Auto | Tokenizer::Endpoint, Lengths::Unsettled) => Counting::new(None),
         };
         for (form, layout) in main.kinds() {
-            if let Err(error) = self.sample(&mut counting, form, layout).await {
+            if let Err(error) = self.sample(&mut counting, form, layout, round).await {
                 if !matches!(self.endpoint.tokenizer, Tokenizer::Auto) {
                     return Err(error);
                 }
@@ -83,12 +77,19 @@ impl Session {
         counting: &mut Counting,
         form: Form,
         layout: Layout,
+        round: RoundId,
     ) -> Result<(), CountError> {
         let kind = (form, layout.as_str());
         if counting.sampled.contains(&kind) {
             return Ok(());
         }
-        let sample = sample(&counting.counter, counting.costs.clone(), form, layout).await?;
+        let sample = sample(
+            &self.counter(counting, 0, round),
+            counting.costs.clone(),
+            form,
+            layout,
+        )
+        .await?;
         for (document, tokens) in &sample.documents {
             self.observe(form, layout, document, *tokens);
         }
@@ -109,12 +110,18 @@ impl Session {
 
     /// Makes a document of its wanted length by counting; `None` where lengths are estimated, or words
     /// could not be counted.
-    pub(super) async fn steer(&self, ring: &KeyRing, spec: DocumentSpec) -> Option<Steered> {
+    pub(super) async fn steer(
+        &self,
+        ring: &KeyRing,
+        spec: DocumentSpec,
+        tenant: usize,
+        round: RoundId,
+    ) -> Option<Steered> {
         let Lengths::Counted(counting) = self.lengths() else {
             return None;
         };
         match steer(
-            &counting.counter,
+            &self.counter(&counting, tenant, round),
             counting.costs,
             ring,
             spec,
@@ -137,6 +144,20 @@ impl Session {
                 );
                 None
             }
+        }
+    }
+
+    /// Whoever counts for a tenant (its place in the endpoint's list): no tenant's words ever go out in
+    /// the request of another.
+    fn counter(&self, counting: &Counting, tenant: usize, round: RoundId) -> Counter {
+        match &counting.file {
+            Some(file) => Counter::File(file.clone()),
+            None => Counter::Endpoint(Tokenizing::new(
+                &self.clients[tenant],
+                &self.target,
+                &self.endpoint.tenants[tenant].extras,
+                &round.get().to_string(),
+            )),
         }
     }
 
@@ -164,12 +185,19 @@ impl Session {
 }
 
 impl Counting {
-    fn new(counter: Counter) -> Box<Self> {
+    fn new(file: Option<FileTokenizer>) -> Box<Self> {
         Box::new(Self {
-            counter,
+            file,
             costs: Costs::default(),
             template: None,
             sampled: Vec::new(),
         })
+    }
+
+    fn name(&self) -> &'static str {
+        match self.file {
+            Some(_) => "file",
+            None => "endpoint",
+        }
     }
 }

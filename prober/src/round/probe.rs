@@ -79,7 +79,9 @@ pub(super) async fn run(
         closing: 0,
         measure: session.measure(planned.form, planned.layout),
     };
-    let steered = session.steer(&executor.ring, spec).await;
+    let steered = session
+        .steer(&executor.ring, spec, planned.tenant, round)
+        .await;
     let spec = steered.as_ref().map_or(spec, |steered| steered.spec);
     let ready = weave(executor, session, round, planned, spec).await?;
     if !ready.preflight.is_good() {
