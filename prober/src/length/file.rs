@@ -11,10 +11,16 @@ pub struct FileTokenizer {
     tokenizer: Arc<tokenizers::Tokenizer>,
 }
 
-/// Why a file is no tokenizer. Holds the library's words on it.
+/// Why a file is no tokenizer. Holds nothing of what stands in it: it may be a secret, named by mistake.
 #[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct FileError(String);
+pub enum FileError {
+    /// It cannot be read.
+    #[error("{0}")]
+    Read(#[from] std::io::Error),
+    /// It is something else.
+    #[error("it holds something else")]
+    Other,
+}
 
 impl FileTokenizer {
     /// Loads `tokenizer.json`.
@@ -22,11 +28,11 @@ impl FileTokenizer {
     /// # Errors
     /// When the file cannot be read or is no tokenizer.
     pub fn load(path: &Path) -> Result<Self, FileError> {
-        let mut tokenizer =
-            tokenizers::Tokenizer::from_file(path).map_err(|error| FileError(error.to_string()))?;
+        let mut tokenizer = tokenizers::Tokenizer::from_bytes(std::fs::read(path)?)
+            .map_err(|_| FileError::Other)?;
         // A file may say that texts are cut or filled up to a length; a server does not count so.
         if tokenizer.with_truncation(None).is_err() {
-            return Err(FileError("its truncation cannot be turned off".to_owned()));
+            return Err(FileError::Other);
         }
         tokenizer.with_padding(None);
         Ok(Self {
