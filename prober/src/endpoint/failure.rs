@@ -35,7 +35,11 @@ pub(super) fn before_response(error: &reqwest::Error) -> Outcome {
             .iter()
             .any(|phrase| told.iter().any(|told| phrase.starts_with(told)))
     };
-    if is_told(&["message head is too large"]) {
+    // What follows can be the server's own words only in an error that was received, not detected.
+    let is_endless_head = phrases.iter().any(|phrase| {
+        phrase.starts_with("connection error detected") && phrase.contains("too_many_continuations")
+    });
+    if is_endless_head || is_told(&["message head is too large"]) {
         Outcome::TooLarge(Limit::HeaderBytes)
     } else if is_told(&[
         "invalid HTTP",
@@ -43,6 +47,9 @@ pub(super) fn before_response(error: &reqwest::Error) -> Outcome {
         "unexpected transfer-encoding",
     ]) {
         Outcome::Malformed("the head is not HTTP")
+    } else if is_told(&["stream error detected", "connection error detected"]) {
+        // The library does not tell the two apart.
+        Outcome::Malformed("the head is too large, or not HTTP/2")
     } else {
         Outcome::CutOff(CutOff::BeforeResponse)
     }

@@ -19,6 +19,9 @@ mod documents;
 mod extras;
 mod facts;
 mod failure;
+#[cfg(any(test, fuzzing))]
+#[doc(hidden)]
+pub mod fuzz_checks;
 mod json;
 mod limits;
 mod outcome;

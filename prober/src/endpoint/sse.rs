@@ -115,15 +115,15 @@ impl EventStream {
             tell(Item::Field(line));
             return;
         }
-        if self.has_data {
-            self.data.push(b'\n');
-        }
+        let line_feed: &[u8] = if self.has_data { b"\n" } else { b"" };
         self.has_data = true;
-        let room = self.limit.saturating_sub(self.data.len());
-        self.data.extend_from_slice(&value[..value.len().min(room)]);
-        if value.len() > room && !self.data_is_cut {
-            self.data_is_cut = true;
-            tell(Item::TooLong);
+        for part in [line_feed, value] {
+            let room = self.limit.saturating_sub(self.data.len());
+            self.data.extend_from_slice(&part[..part.len().min(room)]);
+            if part.len() > room && !self.data_is_cut {
+                self.data_is_cut = true;
+                tell(Item::TooLong);
+            }
         }
     }
 
@@ -219,11 +219,7 @@ mod tests {
             assert_eq!(items(&long, size), ["too long", &"x".repeat(26), "next"]);
             assert_eq!(
                 items(many, size),
-                [
-                    "too long",
-                    "0123456789\\n0123456789\\n0123456789\\n",
-                    "next"
-                ]
+                ["too long", "0123456789\\n0123456789\\n0123456789", "next"]
             );
         }
     }

@@ -185,8 +185,9 @@ impl<'a> Question<'a> {
     }
 }
 
+/// What it answered; of texts only whether they begin a word.
 #[derive(Deserialize)]
-struct Answer {
+pub(super) struct Answer {
     #[serde(default)]
     tokens: Vec<Token>,
     /// vLLM.
@@ -211,7 +212,7 @@ struct Begins(bool);
 
 impl Answer {
     /// How many tokens each word has, if the texts of tokens are told.
-    fn by_word(&self) -> Option<Vec<u32>> {
+    pub(super) fn by_word(&self) -> Option<Vec<u32>> {
         match &self.token_strs {
             Some(strs) => Some(by_word(strs.iter().copied())),
             None => {
@@ -226,7 +227,7 @@ impl Answer {
     }
 
     /// How many tokens each text of a list has.
-    fn lengths(&self) -> Option<Vec<u32>> {
+    pub(super) fn lengths(&self) -> Option<Vec<u32>> {
         let lengths = self.tokens.iter().map(|token| match token {
             Token::Several(count) => Some(*count),
             _ => None,

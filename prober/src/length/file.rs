@@ -41,25 +41,24 @@ impl FileTokenizer {
         })
     }
 
-    /// How many tokens each word has: the first without a space before it, the others with one.
-    pub(super) fn count(&self, words: &[String]) -> Vec<u32> {
+    /// How many tokens each word has: the first without a space before it, the others with one. `None`
+    /// if it has no token for one of them: it is of some other kind of model then.
+    pub(super) fn count(&self, words: &[String]) -> Option<Vec<u32>> {
         // What comes before a word shows how the word continues it.
         const BEFORE: &str = "a";
-        let before = self.tokens(BEFORE);
+        let before = self.tokens(BEFORE)?;
         let with_space = |word: &String| {
-            self.tokens(&format!("{BEFORE} {word}"))
-                .saturating_sub(before)
+            let both = self.tokens(&format!("{BEFORE} {word}"))?;
+            both.checked_sub(before).filter(|&count| count > 0)
         };
         let mut words = words.iter();
         let first = words.next().map(|word| self.tokens(word));
         first.into_iter().chain(words.map(with_space)).collect()
     }
 
-    fn tokens(&self, text: &str) -> u32 {
-        // A text of a few words in memory: nothing in it can fail but the file's own rules, and a word
-        // that they cannot write counts for nothing.
-        let encoded = self.tokenizer.encode_fast(text, false);
-        encoded.map_or(0, |encoded| encoded.len() as u32)
+    fn tokens(&self, text: &str) -> Option<u32> {
+        let encoded = self.tokenizer.encode_fast(text, false).ok()?;
+        u32::try_from(encoded.len()).ok().filter(|&count| count > 0)
     }
 }
 

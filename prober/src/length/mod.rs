@@ -53,7 +53,8 @@ impl Counter {
                 let file = file.clone();
                 tokio::task::spawn_blocking(move || file.count(&words))
                     .await
-                    .map_err(|_| CountError::Counter)
+                    .map_err(|_| CountError::Counter)?
+                    .ok_or(CountError::File)
             }
             Self::Endpoint(endpoint) => Ok(endpoint.count(&words).await?),
         }
@@ -66,6 +67,9 @@ pub enum CountError {
     /// The endpoint's `/tokenize` did not do it.
     #[error(transparent)]
     Endpoint(#[from] TokenizeError),
+    /// The tokenizer file has no tokens for some words.
+    #[error("the tokenizer file has no tokens for some words: it is of another kind of model")]
+    File,
     /// The counting thread panicked; the panic is in the log.
     #[error("the tokenizer failed")]
     Counter,

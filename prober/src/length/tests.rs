@@ -123,3 +123,20 @@ fn what_is_no_tokenizer_is_an_error_that_says_so() {
     let other = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
     assert!(FileTokenizer::load(&other).is_err());
 }
+
+#[tokio::test]
+async fn a_file_without_tokens_for_our_words_is_an_error_and_not_a_count() {
+    let words_alone = r#"{"version": "1.0", "truncation": null, "padding": null, "added_tokens": [],
+        "normalizer": null, "pre_tokenizer": {"type": "Whitespace"}, "post_processor": null,
+        "decoder": null, "model": {"type": "WordLevel", "vocab": {"a": 0}, "unk_token": "?"}}"#;
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("tokenizer.json");
+    std::fs::write(&path, words_alone).unwrap();
+    let counter = Counter::File(FileTokenizer::load(&path).unwrap());
+    let count =
+        |words: &[&str]| counter.count(words.iter().map(|word| (*word).to_owned()).collect());
+    assert_eq!(count(&["a", "a"]).await.unwrap(), [1, 1]);
+    for words in [["a", "b"], ["b", "a"]] {
+        assert!(matches!(count(&words).await, Err(CountError::File)));
+    }
+}

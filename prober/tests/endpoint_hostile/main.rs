@@ -2,8 +2,10 @@
 //! server would. Times are tiny limits of ours that are really waited for.
 #![allow(clippy::unwrap_used)]
 
+mod authority;
 mod compressed;
 mod connecting;
+mod http2;
 mod limits;
 mod sending;
 mod shapes;

@@ -1,88 +1,37 @@
 //! Ways to an endpoint: private authorities, client certificates, proxies.
 
+use crate::authority::Authority;
 use crate::support::*;
 use prober::endpoint::{ConnectFailure, Connection, Outcome, Proxy, TenantClient};
-use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use secrecy::SecretString;
-use std::sync::Arc;
 use tokio::io::AsyncWriteExt as _;
 use tokio::sync::mpsc;
-use tokio_rustls::TlsAcceptor;
-use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use tokio_rustls::rustls::server::WebPkiClientVerifier;
-use tokio_rustls::rustls::{RootCertStore, ServerConfig};
+use tokio_rustls::rustls::pki_types::CertificateDer;
 
-struct Authority {
-    issuer: Issuer<'static, KeyPair>,
-    certificate: rcgen::Certificate,
-}
-
-impl Authority {
-    fn new() -> Self {
-        let mut params = CertificateParams::new(Vec::new()).unwrap();
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let key = KeyPair::generate().unwrap();
-        let certificate = params.self_signed(&key).unwrap();
-        Self {
-            issuer: Issuer::new(params, key),
-            certificate,
+/// An endpoint over TLS, and the client certificate of every connection to it.
+async fn serve_over_tls(
+    authority: &Authority,
+) -> (String, mpsc::UnboundedReceiver<Option<Vec<u8>>>) {
+    let acceptor = authority.acceptor(&[]);
+    let (shown, seen) = mpsc::unbounded_channel();
+    let base_url = serve(move |stream| {
+        let (acceptor, shown) = (acceptor.clone(), shown.clone());
+        async move {
+            // A client that does not trust us goes away.
+            let Ok(mut stream) = acceptor.accept(stream).await else {
+                return;
+            };
+            let certificates = stream.get_ref().1.peer_certificates();
+            let first = certificates.and_then(<[CertificateDer<'_>]>::first);
+            shown.send(first.map(|first| first.to_vec())).unwrap();
+            read_request(&mut stream).await;
+            let response = format!("{STREAM_HEAD}{ANSWER}");
+            let _ = stream.write_all(response.as_bytes()).await;
+            let _ = stream.shutdown().await;
         }
-    }
-
-    fn issue(&self, name: &str) -> (rcgen::Certificate, KeyPair) {
-        let mut params = CertificateParams::new(vec![name.to_owned()]).unwrap();
-        params.distinguished_name.push(DnType::CommonName, name);
-        let key = KeyPair::generate().unwrap();
-        (params.signed_by(&key, &self.issuer).unwrap(), key)
-    }
-
-    fn identity(&self, name: &str) -> (Vec<u8>, SecretString) {
-        let (certificate, key) = self.issue(name);
-        let pem = format!("{}\n{}", certificate.pem(), key.serialize_pem());
-        (certificate.der().to_vec(), SecretString::from(pem))
-    }
-
-    /// An endpoint over TLS, and the client certificate of every connection to it.
-    async fn serve(&self) -> (String, mpsc::UnboundedReceiver<Option<Vec<u8>>>) {
-        let (certificate, key) = self.issue("127.0.0.1");
-        let mut roots = RootCertStore::empty();
-        roots.add(self.certificate.der().clone()).unwrap();
-        let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
-        let verifier =
-            WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider))
-                .allow_unauthenticated()
-                .build()
-                .unwrap();
-        let config = ServerConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_client_cert_verifier(verifier)
-            .with_single_cert(
-                vec![certificate.der().clone()],
-                PrivateKeyDer::try_from(key.serialize_der()).unwrap(),
-            )
-            .unwrap();
-        let acceptor = TlsAcceptor::from(Arc::new(config));
-        let (shown, seen) = mpsc::unbounded_channel();
-        let base_url = serve(move |stream| {
-            let (acceptor, shown) = (acceptor.clone(), shown.clone());
-            async move {
-                // A client that does not trust us goes away.
-                let Ok(mut stream) = acceptor.accept(stream).await else {
-                    return;
-                };
-                let certificates = stream.get_ref().1.peer_certificates();
-                let first = certificates.and_then(<[CertificateDer<'_>]>::first);
-                shown.send(first.map(|first| first.to_vec())).unwrap();
-                read_request(&mut stream).await;
-                let response = format!("{STREAM_HEAD}{ANSWER}");
-                let _ = stream.write_all(response.as_bytes()).await;
-                let _ = stream.shutdown().await;
-            }
-        })
-        .await;
-        (base_url.replace("http:", "https:"), seen)
-    }
+    })
+    .await;
+    (base_url.replace("http:", "https:"), seen)
 }
 
 async fn outcome_over(base_url: &str, connection: &Connection) -> Outcome {
@@ -94,14 +43,14 @@ async fn outcome_over(base_url: &str, connection: &Connection) -> Outcome {
 #[tokio::test]
 async fn a_private_authority_is_trusted_only_where_the_configuration_says_so() {
     let authority = Authority::new();
-    let (base_url, _seen) = authority.serve().await;
+    let (base_url, _seen) = serve_over_tls(&authority).await;
     let trusting = Connection {
-        ca: Some(authority.certificate.pem()),
+        ca: Some(authority.pem()),
         ..Connection::default()
     };
     assert_eq!(outcome_over(&base_url, &trusting).await, Outcome::Answered);
     let stranger = Connection {
-        ca: Some(Authority::new().certificate.pem()),
+        ca: Some(Authority::new().pem()),
         ..Connection::default()
     };
     assert_eq!(
@@ -113,9 +62,9 @@ async fn a_private_authority_is_trusted_only_where_the_configuration_says_so() {
 #[tokio::test]
 async fn each_tenant_shows_its_own_certificate() {
     let authority = Authority::new();
-    let (base_url, mut seen) = authority.serve().await;
+    let (base_url, mut seen) = serve_over_tls(&authority).await;
     let connection = |identity| Connection {
-        ca: Some(authority.certificate.pem()),
+        ca: Some(authority.pem()),
         identity,
         ..Connection::default()
     };
