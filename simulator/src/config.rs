@@ -15,6 +15,10 @@ pub struct Config {
     pub prefill_tokens: u32,
     /// Capacity of the decode group's KV cache, in tokens; `None`: the window and 65,536 more.
     pub decode_tokens: Option<u32>,
+    /// Host memory for pages that went out of the prefix cache, in tokens; `None`: twice the prefill group's.
+    pub host_tokens: Option<u32>,
+    /// Disk for pages that the host has no room for, in tokens; `None`: four times the prefill group's.
+    pub disk_tokens: Option<u32>,
     /// Tenants with their API keys; without any, no key is asked for.
     pub keys: Vec<TenantKey>,
     /// What is broken; nothing by default.
@@ -30,7 +34,7 @@ pub struct Config {
 /// Speeds in tokens a second; `None` is as fast as it can.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Speeds {
-    /// Of the prefill group, for one request.
+    /// Of the prefill group, for all requests together.
     pub prefill: Option<f64>,
     /// Of the KV transfer, for one request.
     pub transfer: Option<f64>,
@@ -76,6 +80,8 @@ impl Default for Config {
             context_tokens: 1_048_576,
             prefill_tokens: 1_048_576,
             decode_tokens: None,
+            host_tokens: None,
+            disk_tokens: None,
             keys: Vec::new(),
             faults: Vec::new(),
             speeds: Speeds::default(),
@@ -85,8 +91,8 @@ impl Default for Config {
     }
 }
 
-/// Which settings contradict each other.
-#[derive(Debug, PartialEq, thiserror::Error)]
+/// Why an engine cannot start: mostly, which settings contradict each other.
+#[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// A pool or the window has no page.
     #[error("{what} of {tokens} tokens is less than one page of {PAGE_TOKENS} tokens")]
@@ -123,6 +129,9 @@ pub enum ConfigError {
     /// A fault has two settings.
     #[error("fault `{0}` is set twice (keep one)")]
     FaultTwice(Fault),
+    /// The system gave no thread.
+    #[error("start the engine's thread: {0}")]
+    Thread(std::io::Error),
     /// Two tenants share a key.
     #[error("tenants `{0}` and `{1}` have the same key")]
     SharedKey(String, String),
@@ -132,6 +141,16 @@ impl Config {
     pub(crate) fn decode_capacity(&self) -> u32 {
         self.decode_tokens
             .unwrap_or(self.context_tokens.saturating_add(65_536))
+    }
+
+    pub(crate) fn host_capacity(&self) -> u32 {
+        self.host_tokens
+            .unwrap_or(self.prefill_tokens.saturating_mul(2))
+    }
+
+    pub(crate) fn disk_capacity(&self) -> u32 {
+        self.disk_tokens
+            .unwrap_or(self.prefill_tokens.saturating_mul(4))
     }
 
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
@@ -201,7 +220,7 @@ mod tests {
 
     #[test]
     fn the_default_is_valid_and_each_contradiction_is_named() {
-        assert_eq!(Config::default().check(), Ok(()));
+        assert!(Config::default().check().is_ok());
         let fault = |config: Config| config.check().expect_err("contradiction").to_string();
         assert!(
             fault(Config {

@@ -2,10 +2,10 @@
 //! KV cache, a deterministic reader in place of the model, real wire formats, and faults on demand.
 //!
 //! ```text
-//! HTTP ─▶ wire ─▶ engine: admit ─▶ prefill ─▶ transfer, page by page ─▶ decode ─▶ wire ─▶ HTTP
-//!                            │         │ kv: prefill pool      kv: decode pool │
-//!                            └ refuse  └───────── pages keep their contents ───┘
-//!                                                                    model reads what its page table shows
+//! HTTP ─▶ wire ─▶ engine: admit ─▶ prefill, in chunks ─▶ transfer, page by page ─▶ decode, in a batch ─▶ wire ─▶ HTTP
+//!                            │         │ prefix cache, host, disk       │ retraction to the host
+//!                            └ refuse  └ kv: prefill pool               └ kv: decode pool
+//!                                              pages keep their contents; the model reads what its page table shows
 //! ```
 //!
 //! It knows nothing of canaries: the reader copies strings that look like codes. Healthy by default;
@@ -41,28 +41,28 @@ pub struct Gauges {
 }
 
 impl Gauges {
-    /// Free and all pages of the prefill pool.
+    /// Free and all pages of the prefill pool; cached pages that nobody uses count as free.
     #[must_use]
     pub fn prefill_pages(&self) -> (usize, usize) {
-        self.engine.prefill_pool().pages()
+        self.engine.pages()[0]
     }
 
     /// Free and all pages of the decode pool.
     #[must_use]
     pub fn decode_pages(&self) -> (usize, usize) {
-        self.engine.decode_pool().pages()
+        self.engine.pages()[1]
     }
 }
 
 impl Simulator {
-    /// Checks the settings and allocates both pools.
+    /// Checks the settings, allocates both pools and starts the engine's thread.
     ///
     /// # Errors
     /// When the settings contradict each other; the message says which.
     pub fn new(config: Config) -> Result<Self, ConfigError> {
         config.check()?;
         Ok(Self {
-            engine: Arc::new(Engine::new(config)),
+            engine: Arc::new(Engine::start(config).map_err(ConfigError::Thread)?),
         })
     }
 

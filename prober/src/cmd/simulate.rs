@@ -27,19 +27,25 @@ pub struct Args {
     /// Capacity of the decode group's KV cache, in tokens [default: a little over the context window].
     #[arg(long, value_name = "N")]
     decode_tokens: Option<u32>,
+    /// Host memory behind the prefix cache, in tokens [default: twice the prefill group's].
+    #[arg(long, value_name = "N")]
+    host_tokens: Option<u32>,
+    /// Disk behind the host's memory, in tokens [default: four times the prefill group's].
+    #[arg(long, value_name = "N")]
+    disk_tokens: Option<u32>,
     /// A tenant and its API key; may be given several times. Without any, no key is asked for.
     #[arg(long = "key", value_name = "TENANT=KEY")]
     keys: Vec<SecretString>,
     /// Name of the model.
     #[arg(long, default_value = "simulated-1m")]
     model: String,
-    /// Prefill speed in tokens a second [default: as fast as it can].
+    /// Speed of the prefill group in tokens a second [default: as fast as it can].
     #[arg(long, value_name = "N")]
     prefill_speed: Option<f64>,
-    /// Speed of the KV transfer in tokens a second [default: as fast as it can].
+    /// Speed of the KV transfer of one request in tokens a second [default: as fast as it can].
     #[arg(long, value_name = "N")]
     transfer_speed: Option<f64>,
-    /// Decode speed in tokens a second [default: as fast as it can].
+    /// Decode speed of one request in tokens a second [default: as fast as it can].
     #[arg(long, value_name = "N")]
     decode_speed: Option<f64>,
     /// Of the faults' probabilities.
@@ -61,6 +67,8 @@ pub async fn run(args: Args) -> Result<ExitCode, CommandError> {
         context_tokens: args.context_tokens,
         prefill_tokens: args.prefill_tokens.unwrap_or(args.context_tokens),
         decode_tokens: args.decode_tokens,
+        host_tokens: args.host_tokens,
+        disk_tokens: args.disk_tokens,
         keys: args.keys.iter().map(tenant_key).collect::<Result<_, _>>()?,
         faults: args.faults,
         speeds: Speeds {

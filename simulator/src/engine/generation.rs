@@ -1,73 +1,80 @@
-//! An answer under way: token by token, each written into the request's own pages.
+//! An answer under way, as its client holds it.
 
-use super::pace::Pacer;
-use crate::kv::PageTable;
+use super::driver::Command;
+pub(crate) use super::request::Finish;
+use super::request::{Event, Refusal, RequestId};
 use crate::token::Token;
+use std::sync::mpsc::Sender;
+use tokio::sync::mpsc::UnboundedReceiver;
 
-/// Why an answer ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Finish {
-    /// The model had said everything.
-    Stop,
-    /// The request's limit was reached.
-    Length,
-}
-
-impl Finish {
-    /// As OpenAI's API says it.
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Stop => "stop",
-            Self::Length => "length",
-        }
-    }
-}
-
-/// The decode group's work on one request. Its pages are freed when it is dropped.
+/// The answer to one request. Dropping it before its end aborts the request.
 pub(crate) struct Generation {
-    table: PageTable,
+    id: RequestId,
     prompt: usize,
-    answer: Vec<Token>,
+    events: UnboundedReceiver<Event>,
+    commands: Sender<Command>,
+    /// An event that was received but not handed on yet.
+    ready: Option<Event>,
     given: usize,
-    finish: Finish,
-    pacer: Pacer,
+    end: Option<(Finish, usize)>,
 }
 
 impl Generation {
     pub(super) fn new(
-        table: PageTable,
+        id: RequestId,
         prompt: usize,
-        mut answer: Vec<Token>,
-        most: usize,
-        speed: Option<f64>,
+        events: UnboundedReceiver<Event>,
+        commands: Sender<Command>,
     ) -> Self {
-        let finish = if answer.len() > most {
-            Finish::Length
-        } else {
-            Finish::Stop
-        };
-        answer.truncate(most);
         Self {
-            table,
+            id,
             prompt,
-            answer,
+            events,
+            commands,
+            ready: None,
             given: 0,
-            finish,
-            pacer: Pacer::new(speed),
+            end: None,
         }
     }
 
-    /// The next token, at the speed of the decode group.
-    pub(crate) async fn next(&mut self) -> Option<Token> {
-        let token = *self.answer.get(self.given)?;
-        self.pacer.spend(1).await;
-        self.table.write(self.prompt + self.given, &[token]);
-        self.given += 1;
-        Some(token)
+    /// Waits for the first thing that is told of the request.
+    pub(super) async fn begun(mut self) -> Result<Self, Refusal> {
+        match self.events.recv().await {
+            Some(Event::Failed(refusal)) => {
+                self.end = Some((Finish::Abort, 0));
+                Err(refusal)
+            }
+            first => {
+                self.ready = first;
+                Ok(self)
+            }
+        }
     }
 
+    /// The next token.
+    pub(crate) async fn next(&mut self) -> Option<Token> {
+        if self.end.is_some() {
+            return None;
+        }
+        let event = match self.ready.take() {
+            Some(ready) => Some(ready),
+            None => self.events.recv().await,
+        };
+        match event {
+            Some(Event::Token(token)) => {
+                self.given += 1;
+                return Some(token);
+            }
+            Some(Event::End { finish, cached }) => self.end = Some((finish, cached)),
+            // The engine is gone, or gave up in the midst of the answer.
+            Some(Event::Failed(_)) | None => self.end = Some((Finish::Abort, 0)),
+        }
+        None
+    }
+
+    /// Why the answer ended; known after its last token.
     pub(crate) fn finish(&self) -> Finish {
-        self.finish
+        self.end.map_or(Finish::Abort, |(finish, _)| finish)
     }
 
     pub(crate) fn prompt_tokens(&self) -> usize {
@@ -76,5 +83,19 @@ impl Generation {
 
     pub(crate) fn given_tokens(&self) -> usize {
         self.given
+    }
+
+    /// Tokens of the prompt that came from a cache; known after the last token.
+    pub(crate) fn cached_tokens(&self) -> usize {
+        self.end.map_or(0, |(_, cached)| cached)
+    }
+}
+
+impl Drop for Generation {
+    fn drop(&mut self) {
+        if self.end.is_none() {
+            // An engine that has stopped needs no telling.
+            let _ = self.commands.send(Command::Abort(self.id));
+        }
     }
 }

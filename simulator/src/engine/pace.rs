@@ -1,48 +1,88 @@
-//! How long work takes at a given speed.
+//! How much of the work the time allows at the speeds that are set.
 
-use std::time::Duration;
-use tokio::time::{Instant, sleep_until};
+use super::scheduler::Budget;
+use crate::config::Speeds;
+use crate::kv::PAGE_TOKENS;
+use std::time::{Duration, Instant};
 
-/// Longer than anybody waits, and short enough to be added to any instant.
-const FAR: Duration = Duration::from_secs(30 * 365 * 24 * 3_600);
+/// Without a speed, prefill works in chunks of so many tokens.
+const CHUNK_TOKENS: usize = 8_192;
+/// Without a speed, so many pages of a request are transferred in a step.
+const PAGES_A_STEP: usize = 256;
+/// With a speed, so much time passes between steps.
+const TICK: Duration = Duration::from_millis(1);
+/// Work that could not be done for lack of time is not made up for beyond this.
+const MOST_CREDIT: Duration = Duration::from_millis(20);
 
-/// Holds work back to a speed. It counts from its beginning, not from call to call: timers are coarse
-/// (a millisecond), a page or a token at a realistic speed is not, and the errors would add up.
-pub(super) struct Pacer {
-    /// In tokens a second; `None` is as fast as it can.
-    speed: Option<f64>,
-    begun: Instant,
-    done: usize,
+/// Turns time into budgets. It carries over what is less than a token: timers are coarse (a millisecond),
+/// a token at a realistic speed is not.
+pub(super) struct Pace {
+    speeds: Speeds,
+    before: Instant,
+    prefill: f64,
+    transfer: f64,
+    decode: f64,
 }
 
-impl Pacer {
-    pub(super) fn new(speed: Option<f64>) -> Self {
+impl Pace {
+    pub(super) fn new(speeds: Speeds) -> Self {
         Self {
-            speed,
-            begun: Instant::now(),
-            done: 0,
+            speeds,
+            before: Instant::now(),
+            prefill: 0.0,
+            transfer: 0.0,
+            decode: 0.0,
         }
     }
 
-    /// Lets the time pass that `tokens` more take.
-    pub(super) async fn spend(&mut self, tokens: usize) {
-        if let Some(due) = self.due(tokens) {
-            sleep_until(due).await;
+    /// How long to wait before the next step.
+    pub(super) fn tick(&self) -> Duration {
+        let Speeds {
+            prefill,
+            transfer,
+            decode,
+        } = self.speeds;
+        if prefill.or(transfer).or(decode).is_some() {
+            TICK
+        } else {
+            Duration::ZERO
         }
     }
 
-    /// When `tokens` more are done; `None`: at once.
-    fn due(&mut self, tokens: usize) -> Option<Instant> {
-        self.done = self.done.saturating_add(tokens);
-        let speed = self.speed?;
-        Some(self.begun + time_for(self.done, speed))
+    /// Nothing is to be done: the time that passes earns nothing.
+    pub(super) fn rest(&mut self) {
+        *self = Self::new(self.speeds);
     }
-}
 
-fn time_for(tokens: usize, speed: f64) -> Duration {
-    Duration::try_from_secs_f64(tokens as f64 / speed)
-        .unwrap_or(FAR)
-        .min(FAR)
+    /// What the time since the last step allows.
+    pub(super) fn budget(&mut self) -> Budget {
+        let now = Instant::now();
+        let passed = (now - self.before).min(MOST_CREDIT);
+        self.before = now;
+        self.after(passed)
+    }
+
+    fn after(&mut self, passed: Duration) -> Budget {
+        let earn = |credit: &mut f64, speed: Option<f64>, unit: usize, unpaced: usize| match speed {
+            None => unpaced,
+            Some(speed) => {
+                *credit += speed * passed.as_secs_f64() / unit as f64;
+                let whole = credit.floor();
+                *credit -= whole;
+                whole as usize
+            }
+        };
+        Budget {
+            prefill: earn(&mut self.prefill, self.speeds.prefill, 1, CHUNK_TOKENS),
+            transfer: earn(
+                &mut self.transfer,
+                self.speeds.transfer,
+                PAGE_TOKENS,
+                PAGES_A_STEP,
+            ),
+            decode: earn(&mut self.decode, self.speeds.decode, 1, 1),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -50,17 +90,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn time_is_tokens_by_speed_and_never_overflows() {
-        assert_eq!(time_for(64, 128_000.0), Duration::from_micros(500));
-        assert_eq!(time_for(0, 1.0), Duration::ZERO);
-        assert_eq!(time_for(usize::MAX, f64::MIN_POSITIVE), FAR);
+    fn many_small_steps_allow_what_one_large_one_does() {
+        let speeds = Speeds {
+            prefill: Some(100_000.0),
+            transfer: Some(6_400.0),
+            decode: None,
+        };
+        let mut pace = Pace::new(speeds);
+        let steps = (0..1_000).map(|_| pace.after(Duration::from_micros(333)));
+        let steps: Vec<Budget> = steps.collect();
+        let all = |part: fn(&Budget) -> usize| steps.iter().map(part).sum::<usize>();
+        assert!((33_299..=33_300).contains(&all(|step| step.prefill)));
+        assert!((33..=34).contains(&all(|step| step.transfer)));
+        assert_eq!(all(|step| step.decode), 1_000);
     }
 
     #[test]
-    fn many_small_steps_are_done_when_one_large_one_is() {
-        let mut pacer = Pacer::new(Some(100_000.0));
-        let last = (0..1_000).filter_map(|_| pacer.due(1)).last();
-        assert_eq!(last, Some(pacer.begun + Duration::from_millis(10)));
-        assert_eq!(Pacer::new(None).due(1_000), None);
+    fn without_speeds_every_step_does_its_share_at_once() {
+        let mut pace = Pace::new(Speeds::default());
+        let budget = pace.after(Duration::ZERO);
+        let expected = Budget {
+            prefill: CHUNK_TOKENS,
+            transfer: PAGES_A_STEP,
+            decode: 1,
+        };
+        assert_eq!((budget, pace.tick()), (expected, Duration::ZERO));
     }
 }

@@ -2,14 +2,15 @@
 
 use super::*;
 use crate::fault::FaultSetting;
-use crate::token::text_of;
+use crate::token::{text_of, tokenize};
 use proptest::prelude::*;
+use std::sync::Arc;
 
 const WINDOW: u32 = 4_096;
 const CAPACITY: u32 = 2_048;
 
 fn engine(faults: &[&str]) -> Arc<Engine> {
-    Arc::new(Engine::new(Config {
+    let engine = Engine::start(Config {
         context_tokens: WINDOW,
         prefill_tokens: CAPACITY,
         decode_tokens: Some(WINDOW + 512),
@@ -19,7 +20,8 @@ fn engine(faults: &[&str]) -> Arc<Engine> {
             .collect(),
         seed: 7,
         ..Config::default()
-    }))
+    });
+    Arc::new(engine.unwrap())
 }
 
 /// A document of about `tokens` tokens in numbered sections whose codes name `owner`, with its question.
@@ -42,7 +44,7 @@ fn code(owner: char, section: usize) -> String {
 }
 
 async fn ask(engine: &Arc<Engine>, prompt: Vec<Token>) -> Result<String, Refusal> {
-    let mut generation = engine.serve(prompt, 96).await?;
+    let mut generation = engine.serve("tenant", prompt, 96).await?;
     let mut answer = Vec::new();
     while let Some(token) = generation.next().await {
         answer.push(token);
@@ -60,8 +62,8 @@ async fn a_healthy_engine_answers_from_the_own_document_and_frees_every_page() {
         answer,
         format!("The access code of section 3 is {}.", code('A', 3))
     );
-    for pool in [engine.prefill_pool(), engine.decode_pool()] {
-        assert_eq!(pool.pages().0, pool.pages().1);
+    for (free, all) in engine.pages() {
+        assert_eq!(free, all);
     }
 }
 
@@ -136,17 +138,11 @@ async fn a_request_dropped_at_any_point_frees_its_pages() {
             tokio::task::yield_now().await;
         }
     }
-    // The reader's thread may still hold a table: a request for everything waits for it.
-    let everything = engine
-        .decode_pool()
-        .allocate(engine.decode_pool().capacity())
-        .await
-        .unwrap();
-    drop(everything);
-    assert_eq!(
-        engine.prefill_pool().pages().0,
-        engine.prefill_pool().pages().1
-    );
+    // What was dropped is aborted before this is served.
+    ask(&engine, document('B', 1_500, QUESTION)).await.unwrap();
+    for (free, all) in engine.pages() {
+        assert_eq!(free, all);
+    }
 }
 
 proptest! {
@@ -180,8 +176,9 @@ proptest! {
                     }
                 }
             }
-            let everything = engine.decode_pool().allocate(engine.decode_pool().capacity()).await;
-            assert!(everything.is_some());
+            for (free, all) in engine.pages() {
+                assert_eq!(free, all);
+            }
         });
     }
 }

@@ -1,9 +1,13 @@
-//! The KV cache: physical pages in a pool, a page table for each request, a free list. The contents of
-//! a page stay when it is freed; only the next write replaces them, as in GPU memory.
+//! The KV cache: physical pages in a pool, tables of pages, a cache of prefixes, tiers for what does not
+//! fit. The contents of a page stay when it is freed; only the next write replaces them, as in GPU memory.
 
 mod pool;
+mod prefix;
+mod tier;
 
-pub(crate) use pool::{PagePool, PageTable};
+pub(crate) use pool::{PageContents, PageId, PagePool};
+pub(crate) use prefix::{Key, PrefixCache};
+pub(crate) use tier::{Slot, Tier};
 
 /// Tokens in a page.
 pub const PAGE_TOKENS: usize = 64;

@@ -3,140 +3,132 @@
 use super::{PAGE_TOKENS, pages_for};
 use crate::token::{Token, append_text};
 use std::collections::VecDeque;
-use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// What a page holds.
+pub(crate) type PageContents = [Token; PAGE_TOKENS];
+
+/// A physical page of one pool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct PageId(u32);
 
 /// Physical pages with a first-in-first-out free list (SGLang's: allocation takes from the front, freed
-/// pages go to the back). Cheap to clone.
-#[derive(Clone)]
+/// pages go to the back). A page may have several holders: requests with the same prefix, and the cache.
 pub(crate) struct PagePool {
-    shared: Arc<Shared>,
-}
-
-struct Shared {
-    memory: Mutex<Memory>,
-    /// One permit for each free page; waiters are served in order, so nobody starves.
-    free: Arc<Semaphore>,
-    pages: usize,
-}
-
-struct Memory {
     entries: Vec<Token>,
-    free: VecDeque<u32>,
-}
-
-/// The pages of one request, in order. They are freed when it is dropped, however the request ends;
-/// what they hold stays.
-pub(crate) struct PageTable {
-    pages: Vec<u32>,
-    shared: Arc<Shared>,
-    _permit: OwnedSemaphorePermit,
-}
-
-impl Shared {
-    fn memory(&self) -> MutexGuard<'_, Memory> {
-        // Every critical section below leaves the memory whole, so a panic elsewhere does no harm.
-        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+    holders: Vec<u32>,
+    /// How often each page was written.
+    writes: Vec<u64>,
+    free: VecDeque<PageId>,
 }
 
 impl PagePool {
     /// A pool of whole pages within so many tokens.
     pub(crate) fn new(tokens: u32) -> Self {
         let pages = tokens as usize / PAGE_TOKENS;
-        let memory = Memory {
-            entries: vec![Token::EMPTY; pages * PAGE_TOKENS],
-            free: (0..pages as u32).collect(),
-        };
         Self {
-            shared: Arc::new(Shared {
-                memory: Mutex::new(memory),
-                free: Arc::new(Semaphore::new(pages)),
-                pages,
-            }),
+            entries: vec![Token::EMPTY; pages * PAGE_TOKENS],
+            holders: vec![0; pages],
+            writes: vec![0; pages],
+            free: (0..pages as u32).map(PageId).collect(),
         }
     }
 
     /// How many tokens its pages hold.
     pub(crate) fn capacity(&self) -> usize {
-        self.shared.pages * PAGE_TOKENS
+        self.entries.len()
     }
 
-    /// Free and all pages.
-    pub(crate) fn pages(&self) -> (usize, usize) {
-        (self.shared.memory().free.len(), self.shared.pages)
+    pub(crate) fn pages(&self) -> usize {
+        self.holders.len()
     }
 
-    /// Pages for so many tokens, waiting for them in turn. `None` if the pool has not so many at all.
-    pub(crate) async fn allocate(&self, tokens: usize) -> Option<PageTable> {
-        let wanted = pages_for(tokens);
-        if wanted > self.shared.pages {
+    pub(crate) fn free_pages(&self) -> usize {
+        self.free.len()
+    }
+
+    /// Takes so many pages, each with one holder; `None` if not so many are free.
+    pub(crate) fn allocate(&mut self, count: usize) -> Option<Vec<PageId>> {
+        if count > self.free.len() {
             return None;
         }
-        let permits = u32::try_from(wanted).ok()?;
-        // The semaphore is never closed.
-        let permit = Arc::clone(&self.shared.free)
-            .acquire_many_owned(permits)
-            .await
-            .ok()?;
-        let pages = self.shared.memory().free.drain(..wanted).collect();
-        Some(PageTable {
-            pages,
-            shared: Arc::clone(&self.shared),
-            _permit: permit,
-        })
-    }
-}
-
-impl PageTable {
-    /// How many tokens its pages hold.
-    pub(crate) fn capacity(&self) -> usize {
-        self.pages.len() * PAGE_TOKENS
+        let taken: Vec<PageId> = self.free.drain(..count).collect();
+        for &page in &taken {
+            self.holders[index(page)] = 1;
+        }
+        Some(taken)
     }
 
-    /// Writes KV entries from a position on; the caller keeps within [`Self::capacity`].
-    pub(crate) fn write(&self, position: usize, tokens: &[Token]) {
-        let mut memory = self.shared.memory();
-        for (offset, token) in tokens.iter().enumerate() {
-            let entry = self.entry(position + offset);
-            memory.entries[entry] = *token;
+    /// One more holder of a page.
+    pub(crate) fn hold(&mut self, page: PageId) {
+        self.holders[index(page)] += 1;
+    }
+
+    /// One holder less; the last one's page is free again. What it holds stays.
+    pub(crate) fn release(&mut self, page: PageId) {
+        let holders = &mut self.holders[index(page)];
+        *holders = holders.saturating_sub(1);
+        if *holders == 0 {
+            self.free.push_back(page);
         }
     }
 
-    /// Copies the contents of one page of `from` into the same page of this table.
-    pub(crate) fn receive_page(&self, from: &Self, page: usize) {
-        let mut contents = [Token::EMPTY; PAGE_TOKENS];
-        contents.copy_from_slice(&from.shared.memory().entries[from.page(page)]);
-        self.shared.memory().entries[self.page(page)].copy_from_slice(&contents);
+    /// Releases all pages of a table.
+    pub(crate) fn release_all(&mut self, table: Vec<PageId>) {
+        for page in table {
+            self.release(page);
+        }
     }
 
-    /// The text of the first `tokens` positions: whatever the pages hold, whoever wrote it.
-    pub(crate) fn text(&self, tokens: usize) -> Vec<u8> {
+    pub(crate) fn holders(&self, page: PageId) -> u32 {
+        self.holders[index(page)]
+    }
+
+    /// How often the pages of a table were written, together: it grows when anybody writes into them.
+    pub(crate) fn writes(&self, table: &[PageId]) -> u64 {
+        table.iter().map(|&page| self.writes[index(page)]).sum()
+    }
+
+    /// Writes KV entries from a position on; the caller keeps within the table.
+    pub(crate) fn write(&mut self, table: &[PageId], position: usize, tokens: &[Token]) {
+        let mut written = 0;
+        while written < tokens.len() {
+            let at = position + written;
+            let (page, offset) = (table[at / PAGE_TOKENS], at % PAGE_TOKENS);
+            let length = (tokens.len() - written).min(PAGE_TOKENS - offset);
+            let start = index(page) * PAGE_TOKENS + offset;
+            self.entries[start..start + length].copy_from_slice(&tokens[written..written + length]);
+            self.writes[index(page)] += 1;
+            written += length;
+        }
+    }
+
+    /// Writes a whole page.
+    pub(crate) fn fill(&mut self, page: PageId, contents: &PageContents) {
+        self.write(&[page], 0, contents);
+    }
+
+    /// What a page holds, whoever wrote it.
+    pub(crate) fn contents(&self, page: PageId) -> PageContents {
+        let start = index(page) * PAGE_TOKENS;
+        let mut contents = [Token::EMPTY; PAGE_TOKENS];
+        contents.copy_from_slice(&self.entries[start..start + PAGE_TOKENS]);
+        contents
+    }
+
+    /// The text of the first `tokens` positions of a table: whatever its pages hold.
+    pub(crate) fn text(&self, table: &[PageId], tokens: usize) -> Vec<u8> {
         let mut text = Vec::with_capacity(tokens * 5);
-        for page in 0..pages_for(tokens) {
-            let entries = self.page(page);
-            let visible = (tokens - page * PAGE_TOKENS).min(PAGE_TOKENS);
-            append_text(&self.shared.memory().entries[entries][..visible], &mut text);
+        for (number, &page) in table.iter().enumerate().take(pages_for(tokens)) {
+            let visible = (tokens - number * PAGE_TOKENS).min(PAGE_TOKENS);
+            let start = index(page) * PAGE_TOKENS;
+            append_text(&self.entries[start..start + visible], &mut text);
         }
         text
     }
-
-    fn page(&self, page: usize) -> Range<usize> {
-        let start = self.pages[page] as usize * PAGE_TOKENS;
-        start..start + PAGE_TOKENS
-    }
-
-    fn entry(&self, position: usize) -> usize {
-        self.page(position / PAGE_TOKENS).start + position % PAGE_TOKENS
-    }
 }
 
-impl Drop for PageTable {
-    fn drop(&mut self) {
-        // The list first: whoever gets the permits, which go after this, must find the pages there.
-        self.shared.memory().free.extend(self.pages.drain(..));
-    }
+fn index(page: PageId) -> usize {
+    page.0 as usize
 }
 
 #[cfg(test)]
@@ -144,67 +136,38 @@ impl Drop for PageTable {
 mod tests {
     use super::*;
     use crate::token::tokenize;
-    use proptest::prelude::*;
-
-    fn block_on<T>(future: impl Future<Output = T>) -> T {
-        tokio::runtime::Builder::new_current_thread()
-            .build()
-            .unwrap()
-            .block_on(future)
-    }
 
     #[test]
     fn what_a_page_holds_stays_when_it_is_freed_and_freed_pages_come_back_last() {
-        block_on(async {
-            let pool = PagePool::new(3 * 64);
-            let first = pool.allocate(64).await.unwrap();
-            first.write(0, &tokenize("a stranger's secret"));
-            drop(first);
-            let others = pool.allocate(2 * 64).await.unwrap();
-            assert_eq!(others.text(128), b"");
-            let again = pool.allocate(1).await.unwrap();
-            assert_eq!(again.text(64), b"a stranger's secret");
-        });
+        let mut pool = PagePool::new(3 * 64);
+        let first = pool.allocate(1).unwrap();
+        pool.write(&first, 0, &tokenize("a stranger's secret"));
+        pool.release_all(first);
+        let others = pool.allocate(2).unwrap();
+        assert_eq!(pool.text(&others, 128), b"");
+        let again = pool.allocate(1).unwrap();
+        assert_eq!(pool.text(&again, 64), b"a stranger's secret");
+        assert_eq!(pool.allocate(1), None);
     }
 
     #[test]
-    fn a_request_for_more_than_the_pool_is_refused_and_one_for_more_than_is_free_waits() {
-        block_on(async {
-            let pool = PagePool::new(2 * 64);
-            assert!(pool.allocate(129).await.is_none());
-            let held = pool.allocate(65).await.unwrap();
-            let waiting = tokio::spawn({
-                let pool = pool.clone();
-                async move { pool.allocate(1).await.is_some() }
-            });
-            tokio::task::yield_now().await;
-            assert!(!waiting.is_finished());
-            drop(held);
-            assert!(waiting.await.unwrap());
-        });
+    fn a_page_is_free_when_its_last_holder_lets_go() {
+        let mut pool = PagePool::new(64);
+        let page = pool.allocate(1).unwrap()[0];
+        pool.hold(page);
+        pool.release(page);
+        assert_eq!((pool.holders(page), pool.free_pages()), (1, 0));
+        pool.release(page);
+        assert_eq!((pool.holders(page), pool.free_pages()), (0, 1));
     }
 
-    proptest! {
-        #[test]
-        fn no_page_ever_has_two_owners_and_none_is_lost(sizes in proptest::collection::vec((1usize..700, any::<bool>()), 1..60)) {
-            block_on(async {
-                let pool = PagePool::new(1_024);
-                let mut tables: Vec<PageTable> = Vec::new();
-                for (tokens, free_one) in sizes {
-                    if free_one && !tables.is_empty() {
-                        tables.remove(0);
-                    }
-                    if pages_for(tokens) <= pool.pages().0 {
-                        tables.push(pool.allocate(tokens).await.unwrap());
-                    }
-                    let mut owned: Vec<u32> = tables.iter().flat_map(|table| table.pages.iter().copied()).collect();
-                    owned.sort_unstable();
-                    let count = owned.len();
-                    owned.dedup();
-                    assert_eq!(owned.len(), count, "a page with two owners");
-                    assert_eq!(pool.pages().0 + count, 16, "a page was lost");
-                }
-            });
-        }
+    #[test]
+    fn a_write_may_cross_pages_and_is_counted_for_each() {
+        let mut pool = PagePool::new(2 * 64);
+        let table = pool.allocate(2).unwrap();
+        pool.write(&table, 60, &tokenize(" one two three four five six"));
+        assert_eq!(pool.writes(&table), 2);
+        assert_eq!(pool.text(&table, 128), b" one two three four five six");
+        assert_eq!(pool.text(&table, 62), b" one two");
     }
 }

@@ -34,10 +34,10 @@ pub(super) async fn completions(
     if !request.has_messages() {
         return Err(ApiError::bad_request("`messages` must not be empty"));
     }
-    let mut record = Record::new(tenant, prompt.len());
+    let mut record = Record::new(tenant.clone(), prompt.len());
     let most = request.most(engine.config.max_completion_default);
     let generation = engine
-        .serve(prompt, most)
+        .serve(&tenant, prompt, most)
         .await
         .inspect_err(|&refusal| record.refused(refusal))?;
     let head = Head::new(&engine);
@@ -103,7 +103,7 @@ fn usage(generation: &Generation) -> Value {
     let (prompt, completion) = (generation.prompt_tokens(), generation.given_tokens());
     json!({
         "prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion,
-        "prompt_tokens_details": { "cached_tokens": 0 },
+        "prompt_tokens_details": { "cached_tokens": generation.cached_tokens() },
     })
 }
 

@@ -1,0 +1,116 @@
+//! The thread that turns the scheduler's steps into time, and its events into messages.
+
+use super::pace::Pace;
+use super::request::{Event, Finish, RequestId, Submission};
+use super::scheduler::Scheduler;
+use crate::config::Config;
+use std::collections::HashMap;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::Duration;
+use tokio::sync::mpsc::UnboundedSender;
+
+/// What the engine is told.
+pub(super) enum Command {
+    Submit {
+        id: RequestId,
+        submission: Submission,
+        events: UnboundedSender<Event>,
+    },
+    Abort(RequestId),
+    /// How full the pools are: free and all pages of prefill and decode.
+    Gauge(Sender<[(usize, usize); 2]>),
+}
+
+/// Starts the thread; it ends when every sender is gone.
+pub(super) fn start(config: Config) -> std::io::Result<Sender<Command>> {
+    let (commands, received) = channel();
+    let driver = Driver {
+        pace: Pace::new(config.speeds),
+        scheduler: Scheduler::new(config),
+        clients: HashMap::new(),
+    };
+    std::thread::Builder::new()
+        .name("engine".to_owned())
+        .spawn(move || driver.run(&received))?;
+    Ok(commands)
+}
+
+struct Driver {
+    scheduler: Scheduler,
+    pace: Pace,
+    clients: HashMap<RequestId, UnboundedSender<Event>>,
+}
+
+impl Driver {
+    fn run(mut self, commands: &Receiver<Command>) {
+        loop {
+            let wait = if self.scheduler.is_idle() {
+                self.pace.rest();
+                None
+            } else {
+                Some(self.pace.tick())
+            };
+            let first = match wait {
+                None => commands.recv().map_err(|_| RecvTimeoutError::Disconnected),
+                Some(tick) => commands.recv_timeout(tick),
+            };
+            match first {
+                Ok(command) => self.obey(command),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return self.stop(),
+            }
+            while let Ok(command) = commands.recv_timeout(Duration::ZERO) {
+                self.obey(command);
+            }
+            for (id, event) in self.scheduler.step(self.pace.budget()) {
+                self.tell(id, event);
+            }
+        }
+    }
+
+    fn obey(&mut self, command: Command) {
+        match command {
+            Command::Submit {
+                id,
+                submission,
+                events,
+            } => {
+                self.clients.insert(id, events);
+                if let Err(refusal) = self.scheduler.submit(id, submission) {
+                    self.tell(id, Event::Failed(refusal));
+                }
+            }
+            Command::Abort(id) => {
+                self.clients.remove(&id);
+                self.scheduler.abort(id);
+            }
+            Command::Gauge(reply) => {
+                // Whoever asked may have stopped listening.
+                let _ = reply.send([
+                    self.scheduler.prefill_pages(),
+                    self.scheduler.decode_pages(),
+                ]);
+            }
+        }
+    }
+
+    fn tell(&mut self, id: RequestId, event: Event) {
+        let is_last = !matches!(event, Event::Token(_));
+        // A client that went away says so by itself.
+        if let Some(client) = self.clients.get(&id) {
+            let _ = client.send(event);
+        }
+        if is_last {
+            self.clients.remove(&id);
+        }
+    }
+
+    fn stop(self) {
+        for client in self.clients.values() {
+            let _ = client.send(Event::End {
+                finish: Finish::Abort,
+                cached: 0,
+            });
+        }
+    }
+}

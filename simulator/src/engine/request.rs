@@ -1,0 +1,147 @@
+//! One request on its way through the engine.
+
+use crate::kv::{Key, PageContents, PageId, Slot};
+use crate::token::Token;
+use std::sync::Arc;
+
+/// A request's number; later requests have larger ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct RequestId(pub(crate) u64);
+
+/// What is asked of the engine.
+#[derive(Clone)]
+pub(crate) struct Submission {
+    pub(crate) prompt: Arc<[Token]>,
+    /// The longest answer wanted, in tokens.
+    pub(crate) most: usize,
+    /// Requests of one namespace may share prefixes.
+    pub(crate) namespace: String,
+}
+
+/// Why a request is not served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// The prompt alone exceeds the window.
+    PromptOverWindow { prompt: usize, window: usize },
+    /// Prompt and answer together exceed the window.
+    TotalOverWindow {
+        prompt: usize,
+        answer: usize,
+        window: usize,
+    },
+    /// The prompt exceeds what the prefill group can hold.
+    OverCapacity { prompt: usize, capacity: usize },
+    /// A part of the engine failed.
+    Internal,
+}
+
+/// Why an answer ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Finish {
+    /// The model had said everything.
+    Stop,
+    /// The request's limit was reached.
+    Length,
+    /// The engine stopped.
+    Abort,
+}
+
+impl Finish {
+    /// As OpenAI's API says it.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Stop => "stop",
+            Self::Length => "length",
+            Self::Abort => "abort",
+        }
+    }
+}
+
+/// What a client is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Event {
+    /// The next token of the answer.
+    Token(Token),
+    /// The answer is complete.
+    End {
+        finish: Finish,
+        /// Tokens of the prompt that came from the cache.
+        cached: usize,
+    },
+    /// There will be no answer.
+    Failed(Refusal),
+}
+
+/// Where a request is.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// Pages of its prefix come back from a tier; these are still to come.
+    Loading(Vec<Load>),
+    /// So many tokens of the prompt are computed.
+    Prefill { computed: usize },
+    /// So many pages have reached the decode group.
+    Transfer { sent: usize },
+    /// Token by token.
+    Decode,
+    /// Its pages were needed by others; they wait in the host's memory.
+    Swapped(Vec<PageContents>),
+}
+
+/// A page on its way from a tier into the prefill group's memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Load {
+    pub(super) tier: TierName,
+    pub(super) slot: Slot,
+    /// Which page of the prompt it is.
+    pub(super) page: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TierName {
+    Host,
+    Disk,
+}
+
+/// What prefill tells decode beside the KV.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Metadata {
+    /// Length of the prompt, in tokens.
+    pub(super) prompt: usize,
+    /// The first token of the answer, if prefill reached the end of the prompt.
+    pub(super) first: Option<Token>,
+}
+
+/// An admitted request.
+pub(super) struct Request {
+    pub(super) prompt: Arc<[Token]>,
+    pub(super) most: usize,
+    /// The keys of the prompt's whole pages, after the namespace's own.
+    pub(super) root: Key,
+    pub(super) keys: Vec<Key>,
+    pub(super) stage: Stage,
+    /// Its client went away while the transfer was writing.
+    pub(super) is_aborted: bool,
+    /// Pages of the prefill group, until the transfer is through.
+    pub(super) prefill_table: Vec<PageId>,
+    pub(super) decode_table: Vec<PageId>,
+    /// Tokens that came from the cache.
+    pub(super) cached: usize,
+    /// Where its metadata goes.
+    pub(super) metadata_slot: Option<usize>,
+    /// Tokens of the prompt that decode looks at.
+    pub(super) visible: usize,
+    /// What the model says to what its pages show.
+    pub(super) answer: Vec<Token>,
+    /// How often the prompt's pages had been written when the model read them, or the request itself wrote
+    /// last.
+    pub(super) read_at: Option<u64>,
+    /// Tokens of the answer that were given.
+    pub(super) given: Vec<Token>,
+}
+
+impl Request {
+    /// Tokens that its pages must hold now.
+    pub(super) fn length(&self) -> usize {
+        self.prompt.len() + self.given.len()
+    }
+}

@@ -1,0 +1,175 @@
+//! Admission: which pages a request starts with, and which it waits for.
+
+use super::{Request, RequestId, Scheduler, Stage, Submission};
+use crate::engine::request::{Load, TierName};
+use crate::kv::{Key, PAGE_TOKENS, PageId, Tier, pages_for};
+use crate::token::Token;
+
+/// What of a prompt is in a cache.
+struct Found {
+    /// Pages in the group's own memory.
+    pages: Vec<PageId>,
+    /// Pages after these, in a tier.
+    loads: Vec<Load>,
+}
+
+impl Scheduler {
+    /// Admits in the order of arrival; whoever must wait for pages holds up those behind it.
+    pub(super) fn admit_waiting(&mut self) {
+        // Whoever was retracted comes first: it is older than whoever waits.
+        while self.swapped().is_none() {
+            let Some((id, submission)) = self.waiting.pop_front() else {
+                return;
+            };
+            match self.admit(&submission) {
+                Some(request) => drop(self.requests.insert(id, request)),
+                None => {
+                    self.waiting.push_front((id, submission));
+                    return;
+                }
+            }
+        }
+    }
+
+    fn admit(&mut self, submission: &Submission) -> Option<Request> {
+        let prompt = &submission.prompt;
+        let root = Key::root(&submission.namespace);
+        let keys = Key::chain(root, prompt);
+        let found = self.look_up(&keys, prompt);
+        // Before room is made: that throws out pages, and puts others where they were.
+        for &page in &found.pages {
+            self.prefill.hold(page);
+        }
+        for load in &found.loads {
+            self.tier(load.tier).pin(load.slot);
+        }
+        // The whole prompt as far as the pool reaches: only a fault lets a longer one come here.
+        let granted = prompt.len().min(self.prefill.capacity());
+        let fresh = pages_for(granted) - found.pages.len();
+        let in_decode = pages_for(prompt.len() + 1);
+        let ready = self.decode.free_pages() >= in_decode && self.make_room(fresh);
+        let allocated = ready.then(|| {
+            Some((
+                self.prefill.allocate(fresh)?,
+                self.decode.allocate(in_decode)?,
+            ))
+        });
+        let Some((fresh, decode_table)) = allocated.flatten() else {
+            self.prefill.release_all(found.pages);
+            for load in found.loads {
+                self.tier(load.tier).unpin(load.slot);
+            }
+            return None;
+        };
+        let cached_pages = found.pages.len() + found.loads.len();
+        let cached = cached_pages * PAGE_TOKENS;
+        let stage = if found.loads.is_empty() {
+            Stage::Prefill { computed: cached }
+        } else {
+            Stage::Loading(found.loads)
+        };
+        let mut prefill_table = found.pages;
+        prefill_table.extend(fresh);
+        Some(Request {
+            prompt: prompt.clone(),
+            most: submission.most,
+            root,
+            keys,
+            stage,
+            is_aborted: false,
+            prefill_table,
+            decode_table,
+            cached,
+            metadata_slot: None,
+            visible: 0,
+            answer: Vec::new(),
+            read_at: None,
+            given: Vec::new(),
+        })
+    }
+
+    /// The longest beginning of a prompt that is in a cache. At least one token is always computed: the
+    /// model must look at something.
+    fn look_up(&mut self, keys: &[Key], prompt: &[Token]) -> Found {
+        let mut found = Found {
+            pages: Vec::new(),
+            loads: Vec::new(),
+        };
+        let most = prompt.len().saturating_sub(1) / PAGE_TOKENS;
+        let pages = keys.iter().zip(prompt.chunks_exact(PAGE_TOKENS)).take(most);
+        for (page, (&key, tokens)) in pages.enumerate() {
+            let here = found
+                .loads
+                .is_empty()
+                .then(|| self.prefix.find(&self.prefill, key, tokens));
+            if let Some(Some(here)) = here {
+                found.pages.push(here);
+                continue;
+            }
+            let host = self.host.find(key).map(|slot| (TierName::Host, slot));
+            let disk = || self.disk.find(key).map(|slot| (TierName::Disk, slot));
+            let Some((tier, slot)) = host.or_else(disk) else {
+                break;
+            };
+            found.loads.push(Load { tier, slot, page });
+        }
+        found
+    }
+
+    /// Frees pages of the prefill group until so many are; what they held goes to the host's memory, and
+    /// what that has no room for to the disk.
+    fn make_room(&mut self, pages: usize) -> bool {
+        let missing = pages.saturating_sub(self.prefill.free_pages());
+        if missing > 0 && self.prefix.evictable(&self.prefill) < missing {
+            return false;
+        }
+        for evicted in self.prefix.evict(&mut self.prefill, missing) {
+            let contents = self.prefill.contents(evicted.page);
+            if let Some((key, contents)) = self.host.store(evicted.key, contents) {
+                self.disk.store(key, contents);
+            }
+        }
+        self.prefill.free_pages() >= pages
+    }
+
+    /// Brings pages back from the tiers: issued when a request was admitted, done a step later.
+    pub(super) fn load(&mut self) {
+        for id in self.at(|stage| matches!(stage, Stage::Loading(_))) {
+            let Some(request) = self.requests.get_mut(&id) else {
+                continue;
+            };
+            let computed = request.cached;
+            let before = std::mem::replace(&mut request.stage, Stage::Prefill { computed });
+            let (table, keys, root) = (&request.prefill_table, &request.keys, request.root);
+            let Stage::Loading(loads) = before else {
+                continue;
+            };
+            for load in loads {
+                let tier = match load.tier {
+                    TierName::Host => &mut self.host,
+                    TierName::Disk => &mut self.disk,
+                };
+                let page = table[load.page];
+                self.prefill.fill(page, &tier.read(load.slot));
+                tier.unpin(load.slot);
+                let parent = load.page.checked_sub(1).map_or(root, |before| keys[before]);
+                self.prefix
+                    .insert(&mut self.prefill, parent, keys[load.page], page);
+            }
+        }
+    }
+
+    pub(super) fn tier(&mut self, name: TierName) -> &mut Tier {
+        match name {
+            TierName::Host => &mut self.host,
+            TierName::Disk => &mut self.disk,
+        }
+    }
+
+    /// The oldest request whose pages were taken.
+    pub(super) fn swapped(&self) -> Option<RequestId> {
+        let mut swapped = self.requests.iter();
+        let swapped = swapped.find(|(_, request)| matches!(request.stage, Stage::Swapped(_)));
+        swapped.map(|(&id, _)| id)
+    }
+}
