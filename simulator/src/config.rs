@@ -19,6 +19,10 @@ pub struct Config {
     pub host_tokens: Option<u32>,
     /// Disk for pages that the host has no room for, in tokens; `None`: four times the prefill group's.
     pub disk_tokens: Option<u32>,
+    /// Who may share prefixes of prompts.
+    pub prefix_scope: PrefixScope,
+    /// Chance that a transfer fails half way; a healthy engine answers with an error then.
+    pub transfer_failures: f64,
     /// Tenants with their API keys; without any, no key is asked for.
     pub keys: Vec<TenantKey>,
     /// What is broken; nothing by default.
@@ -29,6 +33,15 @@ pub struct Config {
     pub seed: u64,
     /// Length of an answer in tokens when a request does not say.
     pub max_completion_default: u32,
+}
+
+/// Who may share prefixes of prompts. A request's `cache_salt` keeps it apart in any case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PrefixScope {
+    /// Requests of one tenant.
+    Tenant,
+    /// Everybody, as vLLM and SGLang have it: only the salt keeps tenants apart.
+    Everybody,
 }
 
 /// Speeds in tokens a second; `None` is as fast as it can.
@@ -82,6 +95,8 @@ impl Default for Config {
             decode_tokens: None,
             host_tokens: None,
             disk_tokens: None,
+            prefix_scope: PrefixScope::Tenant,
+            transfer_failures: 0.0,
             keys: Vec::new(),
             faults: Vec::new(),
             speeds: Speeds::default(),

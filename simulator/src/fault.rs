@@ -1,29 +1,219 @@
 //! Faults: defects the engine can be told to have. Each is one wrong decision in its code path, never a
-//! scripted symptom, and names the public report it models.
+//! scripted symptom, and names the public reports it models.
 
 use std::{fmt, str::FromStr};
 
 /// A defect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fault {
-    /// A prompt longer than the prefill pool, but within the advertised window, is accepted. Prefill
-    /// runs until its pool is exhausted, the transfer is cut short, the failure is ignored, and decode
-    /// reads pages that were never written for this request.
-    ///
-    /// Reports: Cloudflare Workers AI, October 2026; sgl-project/sglang #30233.
+    /// Admission lets in a prompt that the prefill pool cannot hold, and the failed transfer is ignored.
     StalePages,
+    /// A transfer fails half way, and decode starts all the same.
+    TransferFailureIgnored,
+    /// The pages of an aborted request are freed while its transfer still writes into them.
+    FreedWhileWriting,
+    /// Decode starts when a transfer begins.
+    DecodeBeforeTransfer,
+    /// The pages that a transfer reads are freed when it begins.
+    SourceFreedEarly,
+    /// A retracted request goes on without its contents being brought back.
+    SwapNotRestored,
+    /// The keys of the prefix cache are short, and what a key finds is not compared with the prompt.
+    PrefixKeyCollision,
+    /// The keys of the prefix cache leave out the tenant.
+    PrefixWithoutTenant,
+    /// The keys of the prefix cache leave out the salt.
+    PrefixWithoutSalt,
+    /// The last page of a prompt of whole pages is not transferred.
+    BoundaryOffByOne,
+    /// The rows of the batch's page table stay where they are when a request leaves the batch.
+    TableRowsNotMoved,
+    /// A page is loaded from the host's memory although its place there was reused in the meantime.
+    HostSlotNotPinned,
+    /// The disk's index keeps the old key of a block that was reused.
+    DiskIndexStale,
+    /// A recurrent state is not cleared before the next request gets it.
+    StateNotReset,
+    /// Two halves of a batch write their logits into one buffer.
+    LogitsShared,
+    /// A metadata slot is free again when it was sent, not when it was read.
+    MetadataSlotReused,
+    /// A prompt over the window loses its head instead of being refused.
+    HeadTruncated,
 }
+
+/// What is known of a fault.
+struct Known {
+    fault: Fault,
+    name: &'static str,
+    about: &'static str,
+    reports: &'static [&'static str],
+}
+
+const fn known(
+    fault: Fault,
+    name: &'static str,
+    about: &'static str,
+    reports: &'static [&'static str],
+) -> Known {
+    Known {
+        fault,
+        name,
+        about,
+        reports,
+    }
+}
+
+const KNOWN: [Known; 17] = [
+    known(
+        Fault::StalePages,
+        "stale-pages",
+        "over-long requests are accepted, decode reads what was there before",
+        &[
+            "Cloudflare Workers AI, October 2026",
+            "sgl-project/sglang #30233, #34208, #35421",
+        ],
+    ),
+    known(
+        Fault::TransferFailureIgnored,
+        "transfer-failure-ignored",
+        "transfers fail half way, decode starts all the same",
+        &["sgl-project/sglang #33507", "vllm-project/vllm #52234"],
+    ),
+    known(
+        Fault::FreedWhileWriting,
+        "freed-while-writing",
+        "an aborted request's pages are freed while its transfer still writes",
+        &[
+            "sgl-project/sglang #24527, #35049",
+            "Z.ai, Scaling Pain, April 2026",
+        ],
+    ),
+    known(
+        Fault::DecodeBeforeTransfer,
+        "decode-before-transfer",
+        "decode starts when a transfer begins, not when it is through",
+        &[
+            "sgl-project/sglang #22811",
+            "Z.ai, Scaling Pain, April 2026",
+        ],
+    ),
+    known(
+        Fault::SourceFreedEarly,
+        "source-freed-early",
+        "what a transfer reads is freed when it begins; failure metrics stay at zero",
+        &["vllm-project/vllm #52234", "ai-dynamo/dynamo #9937"],
+    ),
+    known(
+        Fault::SwapNotRestored,
+        "swap-not-restored",
+        "a retracted request goes on with pages that were not filled again",
+        &["vllm-project/vllm #52360, #53084"],
+    ),
+    known(
+        Fault::PrefixKeyCollision,
+        "prefix-key-collision",
+        "keys of the prefix cache are short and what they find is not compared",
+        &[
+            "CVE-2025-25183",
+            "vllm-project/vllm #12621",
+            "LMCache/LMCache #3301",
+        ],
+    ),
+    known(
+        Fault::PrefixWithoutTenant,
+        "prefix-without-tenant",
+        "the prefix cache is shared by all tenants",
+        &["CVE-2025-46570", "arXiv 2502.07776"],
+    ),
+    known(
+        Fault::PrefixWithoutSalt,
+        "prefix-without-salt",
+        "the prefix cache ignores cache_salt",
+        &["vllm-project/vllm #44701", "vllm-project/vllm #17045"],
+    ),
+    known(
+        Fault::BoundaryOffByOne,
+        "boundary-off-by-one",
+        "the last page of a prompt of whole pages is not transferred",
+        &["sgl-project/sglang #22819"],
+    ),
+    known(
+        Fault::TableRowsNotMoved,
+        "table-rows-not-moved",
+        "page-table rows of a batch stay when a request leaves it",
+        &["vllm-project/vllm #37076, #39146", "ml-explore/mlx-lm #965"],
+    ),
+    known(
+        Fault::HostSlotNotPinned,
+        "host-slot-not-pinned",
+        "the host tier restores another session's page",
+        &[
+            "NVIDIA/TensorRT-LLM #8813",
+            "ggml-org/llama.cpp #27148",
+            "vllm-project/vllm #47282",
+        ],
+    ),
+    known(
+        Fault::DiskIndexStale,
+        "disk-index-stale",
+        "the disk tier returns a block that was reused",
+        &["LMCache/LMCache #4385"],
+    ),
+    known(
+        Fault::StateNotReset,
+        "state-not-reset",
+        "a recurrent state is not cleared between requests",
+        &["vllm-project/vllm #56524", "ggml-org/llama.cpp #29092"],
+    ),
+    known(
+        Fault::LogitsShared,
+        "logits-shared",
+        "two halves of a batch share one buffer of logits",
+        &["GHSA-v97p-wpxp-px84", "theroyallab/tabbyAPI #107"],
+    ),
+    known(
+        Fault::MetadataSlotReused,
+        "metadata-slot-reused",
+        "the first token of an answer is another request's",
+        &["sgl-project/sglang #17259, #22716"],
+    ),
+    known(
+        Fault::HeadTruncated,
+        "head-truncated",
+        "a prompt over the window silently loses its head",
+        &["ollama/ollama #4767", "ggml-org/llama.cpp --context-shift"],
+    ),
+];
 
 impl Fault {
     /// Every fault.
-    pub const ALL: [Self; 1] = [Self::StalePages];
+    pub fn all() -> impl Iterator<Item = Self> {
+        KNOWN.iter().map(|known| known.fault)
+    }
 
     /// The name on the command line.
     #[must_use]
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::StalePages => "stale-pages",
-        }
+        self.known().name
+    }
+
+    /// What it does, in a line.
+    #[must_use]
+    pub fn about(self) -> &'static str {
+        self.known().about
+    }
+
+    /// The public reports that it models.
+    #[must_use]
+    pub fn reports(self) -> &'static [&'static str] {
+        self.known().reports
+    }
+
+    fn known(self) -> &'static Known {
+        let known = KNOWN.iter().find(|known| known.fault == self);
+        // The test below looks at every one.
+        known.unwrap_or(&KNOWN[0])
     }
 }
 
@@ -46,11 +236,16 @@ pub struct FaultSetting {
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub enum UnknownFault {
     /// No such fault.
-    #[error("unknown fault `{0}` (known faults: stale-pages)")]
+    #[error("unknown fault `{0}` (known faults: {known})", known = names())]
     Name(String),
     /// No probability.
     #[error("`{0}` is no probability (expected a number above 0 and at most 1)")]
     Probability(String),
+}
+
+fn names() -> String {
+    let names: Vec<&str> = KNOWN.iter().map(|known| known.name).collect();
+    names.join(", ")
 }
 
 impl FromStr for FaultSetting {
@@ -70,7 +265,7 @@ impl FromStr for FaultSetting {
             }
             None => (text, 1.0),
         };
-        let fault = Fault::ALL.into_iter().find(|fault| fault.as_str() == name);
+        let fault = Fault::all().find(|fault| fault.as_str() == name);
         Ok(Self {
             fault: fault.ok_or_else(|| UnknownFault::Name(name.to_owned()))?,
             probability,
@@ -81,6 +276,41 @@ impl FromStr for FaultSetting {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_fault_is_known_by_a_name_of_its_own_and_names_a_report() {
+        for (index, fault) in Fault::all().enumerate() {
+            assert_eq!(fault as usize, index, "{fault} stands where it is declared");
+            assert!(!fault.about().is_empty() && !fault.reports().is_empty());
+            assert_eq!(
+                fault.as_str().parse::<FaultSetting>().map(|set| set.fault),
+                Ok(fault)
+            );
+        }
+        assert_eq!(
+            Fault::HeadTruncated as usize + 1,
+            KNOWN.len(),
+            "none is left out"
+        );
+    }
+
+    #[test]
+    fn the_documentation_has_a_line_for_every_fault() {
+        let documented = include_str!("../../docs/faults.md");
+        let rows = documented.lines().filter(|line| line.starts_with("| `"));
+        let expected: Vec<String> = KNOWN
+            .iter()
+            .map(|known| {
+                format!(
+                    "| `{}` | {} | {} |",
+                    known.name,
+                    known.about,
+                    known.reports.join("; ")
+                )
+            })
+            .collect();
+        assert_eq!(rows.collect::<Vec<_>>(), expected);
+    }
 
     #[test]
     fn a_setting_is_a_name_with_or_without_a_probability() {
@@ -101,7 +331,7 @@ mod tests {
                 .expect_err("no setting")
                 .to_string()
         };
-        for fault in Fault::ALL {
+        for fault in Fault::all() {
             assert!(message("gremlins").contains(fault.as_str()));
         }
         for number in ["0", "1.1", "-1", "NaN", "x", ""] {

@@ -19,7 +19,7 @@ mod model;
 mod token;
 mod wire;
 
-pub use config::{Config, ConfigError, Speeds, TenantKey};
+pub use config::{Config, ConfigError, PrefixScope, Speeds, TenantKey};
 pub use fault::{Fault, FaultSetting, UnknownFault};
 pub use kv::PAGE_TOKENS;
 

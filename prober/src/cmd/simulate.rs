@@ -3,19 +3,19 @@
 use super::{CommandError, exit, print, signals};
 use crate::config::{Log, LogFormat};
 use secrecy::{ExposeSecret as _, SecretString};
-use simulator::{Config, FaultSetting, Simulator, Speeds, TenantKey};
+use simulator::{Config, Fault, FaultSetting, Simulator, Speeds, TenantKey};
 use std::net::SocketAddr;
 use std::process::ExitCode;
 use tokio::net::TcpListener;
 
 /// The engine to simulate.
 #[derive(Debug, clap::Args)]
+#[command(after_help = faults())]
 pub struct Args {
     /// Address to listen on; port 0 takes a free one. The address is printed as the first line.
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0")]
     listen: SocketAddr,
     /// Fault to have, with the probability that a request meets it; may be given several times.
-    /// `stale-pages`: over-long requests are accepted, decode reads what was there before.
     #[arg(long = "fault", value_name = "NAME[=PROBABILITY]")]
     faults: Vec<FaultSetting>,
     /// Advertised context window, in tokens.
@@ -51,6 +51,12 @@ pub struct Args {
     /// Of the faults' probabilities.
     #[arg(long, default_value_t = 0)]
     seed: u64,
+}
+
+/// The faults, one a line.
+fn faults() -> String {
+    let lines = Fault::all().map(|fault| format!("  {:26}{}\n", fault.as_str(), fault.about()));
+    format!("Faults (docs/faults.md):\n{}", lines.collect::<String>())
 }
 
 /// Serves until SIGTERM or SIGINT.

@@ -25,6 +25,16 @@ impl Faults {
         let Some(&FaultSetting { probability, .. }) = setting else {
             return false;
         };
+        self.happens(probability)
+    }
+
+    /// Whether something of this probability happens.
+    pub(super) fn happens(&mut self, probability: f64) -> bool {
         ((self.chance.next_u64() >> 11) as f64) < probability * (1u64 << 53) as f64
+    }
+
+    /// Whether the engine has a fault at all.
+    pub(super) fn has(&self, fault: Fault) -> bool {
+        self.settings.iter().any(|setting| setting.fault == fault)
     }
 }

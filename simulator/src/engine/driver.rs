@@ -109,6 +109,7 @@ impl Driver {
         for client in self.clients.values() {
             let _ = client.send(Event::End {
                 finish: Finish::Abort,
+                prompt: 0,
                 cached: 0,
             });
         }

@@ -16,7 +16,8 @@ pub(crate) struct Generation {
     /// An event that was received but not handed on yet.
     ready: Option<Event>,
     given: usize,
-    end: Option<(Finish, usize)>,
+    cached: usize,
+    end: Option<Finish>,
 }
 
 impl Generation {
@@ -33,6 +34,7 @@ impl Generation {
             commands,
             ready: None,
             given: 0,
+            cached: 0,
             end: None,
         }
     }
@@ -41,7 +43,7 @@ impl Generation {
     pub(super) async fn begun(mut self) -> Result<Self, Refusal> {
         match self.events.recv().await {
             Some(Event::Failed(refusal)) => {
-                self.end = Some((Finish::Abort, 0));
+                self.end = Some(Finish::Abort);
                 Err(refusal)
             }
             first => {
@@ -65,18 +67,27 @@ impl Generation {
                 self.given += 1;
                 return Some(token);
             }
-            Some(Event::End { finish, cached }) => self.end = Some((finish, cached)),
+            Some(Event::End {
+                finish,
+                prompt,
+                cached,
+            }) => {
+                self.end = Some(finish);
+                self.prompt = prompt;
+                self.cached = cached;
+            }
             // The engine is gone, or gave up in the midst of the answer.
-            Some(Event::Failed(_)) | None => self.end = Some((Finish::Abort, 0)),
+            Some(Event::Failed(_)) | None => self.end = Some(Finish::Abort),
         }
         None
     }
 
     /// Why the answer ended; known after its last token.
     pub(crate) fn finish(&self) -> Finish {
-        self.end.map_or(Finish::Abort, |(finish, _)| finish)
+        self.end.unwrap_or(Finish::Abort)
     }
 
+    /// Length of the prompt; after the last token, as it was computed.
     pub(crate) fn prompt_tokens(&self) -> usize {
         self.prompt
     }
@@ -87,7 +98,7 @@ impl Generation {
 
     /// Tokens of the prompt that came from a cache; known after the last token.
     pub(crate) fn cached_tokens(&self) -> usize {
-        self.end.map_or(0, |(_, cached)| cached)
+        self.cached
     }
 }
 

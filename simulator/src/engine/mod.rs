@@ -39,10 +39,11 @@ impl Engine {
         })
     }
 
-    /// Serves a prompt of a tenant up to the point where its answer can be read token by token.
+    /// Serves a prompt of a tenant, under a salt that may be empty, up to the point where its answer can be read token by token.
     pub(crate) async fn serve(
         &self,
         tenant: &str,
+        salt: &str,
         prompt: Vec<Token>,
         most: usize,
     ) -> Result<Generation, Refusal> {
@@ -52,7 +53,8 @@ impl Engine {
         let submission = Submission {
             prompt: prompt.into(),
             most,
-            namespace: tenant.to_owned(),
+            tenant: tenant.to_owned(),
+            salt: salt.to_owned(),
         };
         // From here on, whoever drops the generation aborts the request.
         let generation = Generation::new(id, tokens, received, self.commands.clone());

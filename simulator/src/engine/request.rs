@@ -14,8 +14,10 @@ pub(crate) struct Submission {
     pub(crate) prompt: Arc<[Token]>,
     /// The longest answer wanted, in tokens.
     pub(crate) most: usize,
-    /// Requests of one namespace may share prefixes.
-    pub(crate) namespace: String,
+    /// Whose request it is.
+    pub(crate) tenant: String,
+    /// Keeps its prefixes apart from those of other salts.
+    pub(crate) salt: String,
 }
 
 /// Why a request is not served.
@@ -65,6 +67,8 @@ pub(crate) enum Event {
     /// The answer is complete.
     End {
         finish: Finish,
+        /// Length of the prompt as it was computed, in tokens.
+        prompt: usize,
         /// Tokens of the prompt that came from the cache.
         cached: usize,
     },
@@ -80,11 +84,31 @@ pub(super) enum Stage {
     /// So many tokens of the prompt are computed.
     Prefill { computed: usize },
     /// So many pages have reached the decode group.
-    Transfer { sent: usize },
+    Transfer(Transfer),
     /// Token by token.
     Decode,
     /// Its pages were needed by others; they wait in the host's memory.
     Swapped(Vec<PageContents>),
+}
+
+/// A transfer under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Transfer {
+    pub(super) sent: usize,
+    /// Pages to send.
+    pub(super) pages: usize,
+    /// It breaks after so many pages.
+    pub(super) breaks_after: Option<usize>,
+    /// A break is taken for the end.
+    pub(super) ignores_break: bool,
+    /// Decode does not wait for it.
+    pub(super) is_overtaken: bool,
+    /// What it reads is free already.
+    pub(super) source_is_free: bool,
+    /// Its client went away.
+    pub(super) is_aborted: bool,
+    /// What it writes into is free already.
+    pub(super) target_is_free: bool,
 }
 
 /// A page on its way from a tier into the prefill group's memory.
@@ -94,6 +118,8 @@ pub(super) struct Load {
     pub(super) slot: Slot,
     /// Which page of the prompt it is.
     pub(super) page: usize,
+    /// Whether its slot is kept from being reused.
+    pub(super) is_pinned: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,6 +137,13 @@ pub(super) struct Metadata {
     pub(super) first: Option<Token>,
 }
 
+/// What the model saw of a table of pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Reading {
+    pub(super) first: Option<PageId>,
+    pub(super) writes: u64,
+}
+
 /// An admitted request.
 pub(super) struct Request {
     pub(super) prompt: Arc<[Token]>,
@@ -119,27 +152,37 @@ pub(super) struct Request {
     pub(super) root: Key,
     pub(super) keys: Vec<Key>,
     pub(super) stage: Stage,
-    /// Its client went away while the transfer was writing.
-    pub(super) is_aborted: bool,
     /// Pages of the prefill group, until the transfer is through.
     pub(super) prefill_table: Vec<PageId>,
     pub(super) decode_table: Vec<PageId>,
     /// Tokens that came from the cache.
     pub(super) cached: usize,
-    /// Where its metadata goes.
-    pub(super) metadata_slot: Option<usize>,
+    /// Where its metadata goes, and whether this place is free already.
+    pub(super) metadata_slot: Option<(usize, bool)>,
+    /// Its recurrent state, and the tokens that stood in it when the request got it.
+    pub(super) state_slot: usize,
+    pub(super) inherited: Vec<Token>,
     /// Tokens of the prompt that decode looks at.
     pub(super) visible: usize,
     /// What the model says to what its pages show.
     pub(super) answer: Vec<Token>,
-    /// How often the prompt's pages had been written when the model read them, or the request itself wrote
-    /// last.
-    pub(super) read_at: Option<u64>,
+    /// Which pages the model read and how often they had been written by then, or when the request itself
+    /// wrote last.
+    pub(super) read_at: Option<Reading>,
     /// Tokens of the answer that were given.
     pub(super) given: Vec<Token>,
 }
 
 impl Request {
+    /// Whether it may be in the decode batch.
+    pub(super) fn is_decoding(&self) -> bool {
+        match &self.stage {
+            Stage::Decode => true,
+            Stage::Transfer(transfer) => transfer.is_overtaken && !transfer.is_aborted,
+            _ => false,
+        }
+    }
+
     /// Tokens that its pages must hold now.
     pub(super) fn length(&self) -> usize {
         self.prompt.len() + self.given.len()

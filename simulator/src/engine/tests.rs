@@ -44,7 +44,7 @@ fn code(owner: char, section: usize) -> String {
 }
 
 async fn ask(engine: &Arc<Engine>, prompt: Vec<Token>) -> Result<String, Refusal> {
-    let mut generation = engine.serve("tenant", prompt, 96).await?;
+    let mut generation = engine.serve("tenant", "", prompt, 96).await?;
     let mut answer = Vec::new();
     while let Some(token) = generation.next().await {
         answer.push(token);

@@ -13,10 +13,10 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 pub(crate) struct Key(u64);
 
 impl Key {
-    /// The key before the first page of whoever may share prefixes.
-    pub(crate) fn root(namespace: &str) -> Self {
+    /// The key before the first page of those who share a tenant, where there is one, and a salt.
+    pub(crate) fn root(tenant: Option<&str>, salt: Option<&str>) -> Self {
         let mut hasher = DefaultHasher::new();
-        namespace.hash(&mut hasher);
+        (tenant, salt).hash(&mut hasher);
         Self(hasher.finish())
     }
 
@@ -30,16 +30,19 @@ impl Key {
         Self(hasher.finish())
     }
 
-    /// The keys of the whole pages of a prompt.
-    pub(crate) fn chain(root: Self, prompt: &[Token]) -> Vec<Self> {
+    /// The keys of the whole pages of a prompt, each of so many bits.
+    pub(crate) fn chain(root: Self, prompt: &[Token], bits: u32) -> Vec<Self> {
         let mut key = root;
         let pages = prompt.chunks_exact(PAGE_TOKENS);
         let keys = pages.map(|page| {
-            key = key.then(page);
+            key = Self(key.then(page).0 >> (u64::BITS - bits));
             key
         });
         keys.collect()
     }
+
+    /// Bits of a key that collides with no other.
+    pub(crate) const BITS: u32 = u64::BITS;
 }
 
 /// A page that went out of the cache, with what it stood for.
@@ -64,11 +67,17 @@ pub(crate) struct PrefixCache {
 }
 
 impl PrefixCache {
-    /// The page of a key, if it is here and holds these tokens. The keys alone could collide.
-    pub(crate) fn find(&mut self, pool: &PagePool, key: Key, tokens: &[Token]) -> Option<PageId> {
+    /// The page of a key, if it is here and holds these tokens: the keys alone could collide. Without
+    /// `tokens` nothing is compared.
+    pub(crate) fn find(
+        &mut self,
+        pool: &PagePool,
+        key: Key,
+        tokens: Option<&[Token]>,
+    ) -> Option<PageId> {
         self.uses += 1;
         let entry = self.entries.get_mut(&key)?;
-        if pool.contents(entry.page) != *tokens {
+        if tokens.is_some_and(|tokens| pool.contents(entry.page) != *tokens) {
             return None;
         }
         entry.last_used = self.uses;
@@ -157,7 +166,7 @@ mod tests {
         let table = pool.allocate(prompt.len() / PAGE_TOKENS).unwrap();
         pool.write(&table, 0, prompt);
         let mut parent = root;
-        for (key, &page) in Key::chain(root, prompt).into_iter().zip(&table) {
+        for (key, &page) in Key::chain(root, prompt, Key::BITS).into_iter().zip(&table) {
             cache.insert(pool, parent, key, page);
             parent = key;
         }
@@ -165,17 +174,20 @@ mod tests {
     }
 
     fn hits(cache: &mut PrefixCache, pool: &PagePool, root: Key, prompt: &[Token]) -> usize {
-        let keys = Key::chain(root, prompt);
+        let keys = Key::chain(root, prompt, Key::BITS);
         let pages = keys.iter().zip(prompt.chunks_exact(PAGE_TOKENS));
         pages
-            .take_while(|(key, page)| cache.find(pool, **key, page).is_some())
+            .take_while(|(key, page)| cache.find(pool, **key, Some(page)).is_some())
             .count()
     }
 
     #[test]
     fn a_prefix_is_found_by_its_own_namespace_up_to_where_prompts_part() {
         let (mut cache, mut pool) = (PrefixCache::default(), PagePool::new(64 * 64));
-        let (acme, globex) = (Key::root("acme"), Key::root("globex"));
+        let (acme, globex) = (
+            Key::root(Some("acme"), None),
+            Key::root(Some("globex"), None),
+        );
         let long = prompt(" a", 5);
         cached(&mut cache, &mut pool, acme, &long);
         let parting = [&long[..3 * PAGE_TOKENS], &prompt(" b", 2)[..]].concat();
@@ -188,15 +200,15 @@ mod tests {
     #[test]
     fn ends_go_before_beginnings_the_longest_unused_first_and_never_what_is_in_use() {
         let (mut cache, mut pool) = (PrefixCache::default(), PagePool::new(64 * 64));
-        let root = Key::root("");
+        let root = Key::root(Some(""), None);
         let (old, new) = (prompt(" a", 3), prompt(" b", 3));
         cached(&mut cache, &mut pool, root, &old);
         cached(&mut cache, &mut pool, root, &new);
         assert_eq!(cache.evict(&mut pool, 2).len(), 2);
         assert_eq!(hits(&mut cache, &pool, root, &old), 1);
         assert_eq!(hits(&mut cache, &pool, root, &new), 3);
-        let first = Key::chain(root, &new)[0];
-        let page = cache.find(&pool, first, &new[..PAGE_TOKENS]).unwrap();
+        let first = Key::chain(root, &new, Key::BITS)[0];
+        let page = cache.find(&pool, first, Some(&new[..PAGE_TOKENS])).unwrap();
         pool.hold(page);
         assert_eq!(cache.evict(&mut pool, 100).len(), 3);
         assert_eq!(hits(&mut cache, &pool, root, &new), 1);

@@ -58,10 +58,12 @@ impl Tier {
     }
 
     /// Keeps a page; returns the one that had to go for it. Nothing is kept while all slots are pinned.
+    /// `index_stale`: the key of the page that went still leads to its slot.
     pub(crate) fn store(
         &mut self,
         key: Key,
         contents: PageContents,
+        index_stale: bool,
     ) -> Option<(Key, PageContents)> {
         if self.index.contains_key(&key) || self.most == 0 {
             return None;
@@ -83,7 +85,9 @@ impl Tier {
             .position(|slot| self.slots[slot.0].pins == 0)?;
         let slot = self.order.remove(unpinned)?;
         let before = std::mem::replace(&mut self.slots[slot.0], kept);
-        self.index.remove(&before.key);
+        if !index_stale {
+            self.index.remove(&before.key);
+        }
         self.place(key, slot);
         Some((before.key, *before.contents))
     }
@@ -103,24 +107,24 @@ mod tests {
     fn page(text: &str) -> (Key, PageContents) {
         let mut contents = [Token::EMPTY; PAGE_TOKENS];
         contents[0] = tokenize(text)[0];
-        (Key::root(text), contents)
+        (Key::root(Some(text), None), contents)
     }
 
     #[test]
     fn the_longest_kept_page_goes_for_a_new_one_unless_it_is_being_loaded() {
         let mut tier = Tier::new(2 * 64);
         let (a, b, c, d) = (page("a"), page("b"), page("c"), page("d"));
-        assert_eq!(tier.store(a.0, a.1), None);
-        assert_eq!(tier.store(b.0, b.1), None);
-        assert_eq!(tier.store(b.0, b.1), None, "kept once");
+        assert_eq!(tier.store(a.0, a.1, false), None);
+        assert_eq!(tier.store(b.0, b.1, false), None);
+        assert_eq!(tier.store(b.0, b.1, false), None, "kept once");
         let loading = tier.find(a.0).unwrap();
         tier.pin(loading);
-        assert_eq!(tier.store(c.0, c.1), Some(b));
+        assert_eq!(tier.store(c.0, c.1, false), Some(b));
         assert_eq!(tier.read(loading), a.1);
         tier.unpin(loading);
-        assert_eq!(tier.store(d.0, d.1), Some(a));
+        assert_eq!(tier.store(d.0, d.1, false), Some(a));
         assert_eq!(tier.find(a.0), None);
         assert_eq!(tier.read(tier.find(c.0).unwrap()), c.1);
-        assert_eq!(Tier::new(63).store(a.0, a.1), None);
+        assert_eq!(Tier::new(63).store(a.0, a.1, false), None);
     }
 }

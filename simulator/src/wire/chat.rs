@@ -37,7 +37,7 @@ pub(super) async fn completions(
     let mut record = Record::new(tenant.clone(), prompt.len());
     let most = request.most(engine.config.max_completion_default);
     let generation = engine
-        .serve(&tenant, prompt, most)
+        .serve(&tenant, request.salt(), prompt, most)
         .await
         .inspect_err(|&refusal| record.refused(refusal))?;
     let head = Head::new(&engine);

@@ -11,6 +11,7 @@ pub(super) struct ChatRequest {
     // Clients send `null` for what they do not set.
     stream: Option<bool>,
     stream_options: Option<StreamOptions>,
+    cache_salt: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -58,6 +59,11 @@ impl ChatRequest {
         }
         prompt.push_str("<|assistant|>\n");
         prompt
+    }
+
+    /// What keeps its prefixes apart from others', if anything.
+    pub(super) fn salt(&self) -> &str {
+        self.cache_salt.as_deref().unwrap_or_default()
     }
 
     /// The longest answer wanted, in tokens.

@@ -1,7 +1,9 @@
 //! Admission: which pages a request starts with, and which it waits for.
 
-use super::{Request, RequestId, Scheduler, Stage, Submission};
+use super::{Request, RequestId, SHORT_KEY_BITS, Scheduler, Stage, Submission};
+use crate::config::PrefixScope;
 use crate::engine::request::{Load, TierName};
+use crate::fault::Fault;
 use crate::kv::{Key, PAGE_TOKENS, PageId, Tier, pages_for};
 use crate::token::Token;
 
@@ -33,15 +35,24 @@ impl Scheduler {
 
     fn admit(&mut self, submission: &Submission) -> Option<Request> {
         let prompt = &submission.prompt;
-        let root = Key::root(&submission.namespace);
-        let keys = Key::chain(root, prompt);
-        let found = self.look_up(&keys, prompt);
+        let root = self.root(submission);
+        let bits = if self.faults.has(Fault::PrefixKeyCollision) {
+            SHORT_KEY_BITS
+        } else {
+            Key::BITS
+        };
+        let keys = Key::chain(root, prompt, bits);
+        let mut found = self.look_up(&keys, prompt);
         // Before room is made: that throws out pages, and puts others where they were.
         for &page in &found.pages {
             self.prefill.hold(page);
         }
-        for load in &found.loads {
-            self.tier(load.tier).pin(load.slot);
+        for load in &mut found.loads {
+            let slips = load.tier == TierName::Host && self.faults.meets(Fault::HostSlotNotPinned);
+            load.is_pinned = !slips;
+            if load.is_pinned {
+                self.tier(load.tier).pin(load.slot);
+            }
         }
         // The whole prompt as far as the pool reaches: only a fault lets a longer one come here.
         let granted = prompt.len().min(self.prefill.capacity());
@@ -56,7 +67,7 @@ impl Scheduler {
         });
         let Some((fresh, decode_table)) = allocated.flatten() else {
             self.prefill.release_all(found.pages);
-            for load in found.loads {
+            for load in found.loads.iter().filter(|load| load.is_pinned) {
                 self.tier(load.tier).unpin(load.slot);
             }
             return None;
@@ -70,22 +81,45 @@ impl Scheduler {
         };
         let mut prefill_table = found.pages;
         prefill_table.extend(fresh);
+        let (state_slot, inherited) = self.take_state();
         Some(Request {
             prompt: prompt.clone(),
             most: submission.most,
             root,
             keys,
             stage,
-            is_aborted: false,
             prefill_table,
             decode_table,
             cached,
             metadata_slot: None,
+            state_slot,
+            inherited,
             visible: 0,
             answer: Vec::new(),
             read_at: None,
             given: Vec::new(),
         })
+    }
+
+    /// The key before a prompt's first page: who shares a prefix shares this.
+    fn root(&mut self, submission: &Submission) -> Key {
+        let by_tenant = self.config.prefix_scope == PrefixScope::Tenant
+            && !self.faults.meets(Fault::PrefixWithoutTenant);
+        let by_salt = !self.faults.meets(Fault::PrefixWithoutSalt);
+        let tenant = by_tenant.then_some(submission.tenant.as_str());
+        let salt = by_salt.then_some(submission.salt.as_str());
+        Key::root(tenant, salt)
+    }
+
+    /// A recurrent state, cleared, and what of its last request is left in it.
+    fn take_state(&mut self) -> (usize, Vec<Token>) {
+        let slot = self.free_states.pop().unwrap_or_else(|| {
+            self.states.push(Vec::new());
+            self.states.len() - 1
+        });
+        let before = std::mem::take(&mut self.states[slot]);
+        let is_left = self.faults.meets(Fault::StateNotReset);
+        (slot, if is_left { before } else { Vec::new() })
     }
 
     /// The longest beginning of a prompt that is in a cache. At least one token is always computed: the
@@ -95,13 +129,14 @@ impl Scheduler {
             pages: Vec::new(),
             loads: Vec::new(),
         };
+        let compares = !self.faults.meets(Fault::PrefixKeyCollision);
         let most = prompt.len().saturating_sub(1) / PAGE_TOKENS;
         let pages = keys.iter().zip(prompt.chunks_exact(PAGE_TOKENS)).take(most);
         for (page, (&key, tokens)) in pages.enumerate() {
-            let here = found
-                .loads
-                .is_empty()
-                .then(|| self.prefix.find(&self.prefill, key, tokens));
+            let here = found.loads.is_empty().then(|| {
+                let expected = compares.then_some(tokens);
+                self.prefix.find(&self.prefill, key, expected)
+            });
             if let Some(Some(here)) = here {
                 found.pages.push(here);
                 continue;
@@ -111,7 +146,12 @@ impl Scheduler {
             let Some((tier, slot)) = host.or_else(disk) else {
                 break;
             };
-            found.loads.push(Load { tier, slot, page });
+            found.loads.push(Load {
+                tier,
+                slot,
+                page,
+                is_pinned: false,
+            });
         }
         found
     }
@@ -125,8 +165,9 @@ impl Scheduler {
         }
         for evicted in self.prefix.evict(&mut self.prefill, missing) {
             let contents = self.prefill.contents(evicted.page);
-            if let Some((key, contents)) = self.host.store(evicted.key, contents) {
-                self.disk.store(key, contents);
+            if let Some((key, contents)) = self.host.store(evicted.key, contents, false) {
+                let index_stale = self.faults.meets(Fault::DiskIndexStale);
+                self.disk.store(key, contents, index_stale);
             }
         }
         self.prefill.free_pages() >= pages
@@ -151,7 +192,9 @@ impl Scheduler {
                 };
                 let page = table[load.page];
                 self.prefill.fill(page, &tier.read(load.slot));
-                tier.unpin(load.slot);
+                if load.is_pinned {
+                    tier.unpin(load.slot);
+                }
                 let parent = load.page.checked_sub(1).map_or(root, |before| keys[before]);
                 self.prefix
                     .insert(&mut self.prefill, parent, keys[load.page], page);

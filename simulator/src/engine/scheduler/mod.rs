@@ -22,7 +22,8 @@ use super::chance::Faults;
 use super::request::{Event, Finish, Metadata, Refusal, Request, RequestId, Stage, Submission};
 use crate::config::Config;
 use crate::fault::Fault;
-use crate::kv::{PagePool, PrefixCache, Tier};
+use crate::kv::{PageId, PagePool, PrefixCache, Tier};
+use crate::token::Token;
 use std::collections::{BTreeMap, VecDeque};
 
 /// How much is done in a step.
@@ -53,12 +54,21 @@ pub(crate) struct Scheduler {
     disk: Tier,
     waiting: VecDeque<(RequestId, Submission)>,
     requests: BTreeMap<RequestId, Request>,
-    /// The rows of the decode batch.
+    /// The rows of the decode batch, and the pages that each row's prompt is read from.
     batch: Vec<RequestId>,
+    rows: Vec<Vec<PageId>>,
     metadata: Vec<Option<Metadata>>,
     /// The last freed is the next taken.
     free_metadata: Vec<usize>,
+    /// The recurrent states: of a hybrid model's layers, what they keep of the last tokens.
+    states: Vec<Vec<Token>>,
+    free_states: Vec<usize>,
 }
+
+/// So many tokens leave a trace in a recurrent state.
+const STATE_TOKENS: usize = 256;
+/// Bits of a short key of the prefix cache.
+const SHORT_KEY_BITS: u32 = 9;
 
 impl Scheduler {
     pub(crate) fn new(config: Config) -> Self {
@@ -72,15 +82,29 @@ impl Scheduler {
             waiting: VecDeque::new(),
             requests: BTreeMap::new(),
             batch: Vec::new(),
+            rows: Vec::new(),
             metadata: vec![None; METADATA_SLOTS],
             free_metadata: (0..METADATA_SLOTS).rev().collect(),
+            states: Vec::new(),
+            free_states: Vec::new(),
             config,
         }
     }
 
     /// Takes a request in, or says why not.
-    pub(crate) fn submit(&mut self, id: RequestId, submission: Submission) -> Result<(), Refusal> {
+    pub(crate) fn submit(
+        &mut self,
+        id: RequestId,
+        mut submission: Submission,
+    ) -> Result<(), Refusal> {
         let window = self.config.context_tokens as usize;
+        let room = window
+            .saturating_sub(submission.most)
+            .min(self.prefill.capacity());
+        if submission.prompt.len() > room && self.faults.meets(Fault::HeadTruncated) {
+            // Shifted until the end fits.
+            submission.prompt = submission.prompt[submission.prompt.len() - room..].into();
+        }
         let (prompt, answer) = (submission.prompt.len(), submission.most);
         if prompt > window {
             return Err(Refusal::PromptOverWindow { prompt, window });
@@ -106,12 +130,18 @@ impl Scheduler {
         let Some(request) = self.requests.get_mut(&id) else {
             return;
         };
-        if matches!(request.stage, Stage::Transfer { .. }) {
-            // The transfer still writes into its pages: they are freed when it is through.
-            request.is_aborted = true;
+        let Stage::Transfer(transfer) = &mut request.stage else {
+            self.retire(id);
             return;
+        };
+        // The transfer still writes into its pages: they are freed when it is through.
+        transfer.is_aborted = true;
+        if self.faults.meets(Fault::FreedWhileWriting) {
+            transfer.target_is_free = true;
+            let table = request.decode_table.clone();
+            self.decode.release_all(table);
         }
-        self.retire(id);
+        self.leave(id);
     }
 
     /// Works for a while on whatever there is to do.
@@ -121,7 +151,8 @@ impl Scheduler {
         self.load();
         self.admit_waiting();
         self.compute(budget.prefill);
-        self.send(budget.transfer);
+        self.join_ready();
+        self.send(budget.transfer, &mut told);
         self.generate(budget.decode, &mut told);
         told
     }
@@ -149,20 +180,42 @@ impl Scheduler {
         };
         if let Stage::Loading(loads) = &request.stage {
             for load in loads {
-                self.tier(load.tier).unpin(load.slot);
+                if load.is_pinned {
+                    self.tier(load.tier).unpin(load.slot);
+                }
             }
         }
-        self.batch.retain(|row| *row != id);
-        self.prefill.release_all(request.prefill_table);
-        self.decode.release_all(request.decode_table);
-        if let Some(slot) = request.metadata_slot {
+        self.leave(id);
+        let (mut source_is_free, mut target_is_free) = (false, false);
+        if let Stage::Transfer(transfer) = &request.stage {
+            (source_is_free, target_is_free) = (transfer.source_is_free, transfer.target_is_free);
+        }
+        if !source_is_free {
+            self.prefill.release_all(request.prefill_table);
+        }
+        if !target_is_free {
+            self.decode.release_all(request.decode_table);
+        }
+        if let Some((slot, false)) = request.metadata_slot {
             self.free_metadata.push(slot);
         }
+        // Its state keeps what passed through last, until somebody clears it.
+        let passed = [&request.prompt[..], &request.given[..]].concat();
+        self.states[request.state_slot] =
+            passed[passed.len().saturating_sub(STATE_TOKENS)..].to_vec();
+        self.free_states.push(request.state_slot);
     }
 
     fn finish(&mut self, id: RequestId, finish: Finish, told: &mut Told) {
-        let cached = self.requests.get(&id).map_or(0, |request| request.cached);
-        told.push((id, Event::End { finish, cached }));
+        if let Some(request) = self.requests.get(&id) {
+            let (prompt, cached) = (request.prompt.len(), request.cached);
+            let end = Event::End {
+                finish,
+                prompt,
+                cached,
+            };
+            told.push((id, end));
+        }
         self.retire(id);
     }
 

@@ -61,8 +61,8 @@ impl Scheduler {
             prompt: request.prompt.len(),
             first,
         });
-        request.metadata_slot = Some(slot);
-        request.stage = Stage::Transfer { sent: 0 };
+        request.metadata_slot = Some((slot, false));
+        self.begin_transfer(id);
     }
 }
 

@@ -1,7 +1,10 @@
 #![allow(clippy::unwrap_used)]
 
+mod faults;
+
 use super::*;
-use crate::kv::{PAGE_TOKENS, PageId, pages_for};
+use crate::engine::request::Transfer;
+use crate::kv::{Key, PAGE_TOKENS, PageId, pages_for};
 use crate::token::{Token, text_of, tokenize};
 use proptest::prelude::*;
 use std::collections::HashMap;
@@ -14,14 +17,18 @@ const BUDGET: Budget = Budget {
 
 /// A small engine whose pools hold a few requests at most, over tiers that hold a few more.
 fn scheduler() -> Scheduler {
-    Scheduler::new(Config {
+    Scheduler::new(small())
+}
+
+fn small() -> Config {
+    Config {
         context_tokens: 2_048,
         prefill_tokens: 2_048,
         decode_tokens: Some(2_048),
         host_tokens: Some(1_024),
         disk_tokens: Some(1_024),
         ..Config::default()
-    })
+    }
 }
 
 /// A prompt of about so many tokens; `stem` of them are the same for everybody.
@@ -31,7 +38,7 @@ fn prompt(owner: u8, stem: usize, tokens: usize) -> Vec<Token> {
     let mut section = 0;
     while all.len() < tokens {
         section += 1;
-        let code = format!("{owner:05}-12345-67890-AAAAA-{section:06}");
+        let code = code(owner, section);
         all.extend(tokenize(&format!(
             "\n\nSection {section}\n\nCode {code}. Good."
         )));
@@ -40,11 +47,18 @@ fn prompt(owner: u8, stem: usize, tokens: usize) -> Vec<Token> {
     all
 }
 
+/// A code that begins with its owner's letter.
+fn code(owner: u8, section: usize) -> String {
+    let letter = char::from(b'A' + owner).to_string();
+    format!("{}-12345-67890-00000-{section:06}", letter.repeat(5))
+}
+
 fn submission(owner: u8, prompt: Vec<Token>, most: usize) -> Submission {
     Submission {
         prompt: prompt.into(),
         most,
-        namespace: format!("tenant {owner}"),
+        tenant: format!("tenant {owner}"),
+        salt: String::new(),
     }
 }
 
@@ -82,8 +96,8 @@ fn check(scheduler: &Scheduler) {
     for request in scheduler.requests.values() {
         let (pool, table, tokens) = match request.stage {
             Stage::Prefill { computed } => (&scheduler.prefill, &request.prefill_table, computed),
-            Stage::Transfer { sent } => {
-                let tokens = request.prompt.len().min(sent * PAGE_TOKENS);
+            Stage::Transfer(transfer) => {
+                let tokens = request.prompt.len().min(transfer.sent * PAGE_TOKENS);
                 (&scheduler.decode, &request.decode_table, tokens)
             }
             Stage::Decode => (&scheduler.decode, &request.decode_table, request.length()),
@@ -252,7 +266,7 @@ fn what_went_out_of_the_cache_comes_back_from_the_host_and_from_the_disk() {
             u64::from(owner),
             submission(owner, prompt(owner, 0, 1_400), 50),
         );
-        let keys = crate::kv::Key::chain(crate::kv::Key::root("tenant 1"), &first);
+        let keys = Key::chain(Key::root(Some("tenant 1"), Some("")), &first, Key::BITS);
         let tiers = (&scheduler.host, &scheduler.disk);
         let in_tiers = keys
             .iter()
@@ -301,7 +315,7 @@ fn a_request_aborted_during_its_transfer_keeps_its_pages_until_the_transfer_is_t
             .requests
             .get(&RequestId(0))
             .map(|request| &request.stage),
-        Some(Stage::Transfer { sent: 2.. })
+        Some(Stage::Transfer(Transfer { sent: 2.., .. }))
     ) {
         scheduler.step(one_page);
     }

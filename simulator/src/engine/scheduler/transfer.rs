@@ -1,42 +1,110 @@
 //! The transfer: what prefill computed, page by page into the pages that decode set aside.
 
-use super::{Scheduler, Stage};
+use super::{RequestId, Scheduler, Stage, Told};
+use crate::engine::request::{Event, Refusal, Request, Transfer};
+use crate::fault::Fault;
 use crate::kv::{PAGE_TOKENS, pages_for};
 
+/// Of what others get, an aborted request's transfer gets one in so many pages.
+const ABORTED_SHARE: usize = 4;
+
 impl Scheduler {
+    /// Prefill has come to its end; from here on pages are sent.
+    pub(super) fn begin_transfer(&mut self, id: RequestId) {
+        let Some(request) = self.requests.get_mut(&id) else {
+            return;
+        };
+        let faults = &mut self.faults;
+        let pages = pages_to_send(request, || faults.meets(Fault::BoundaryOffByOne));
+        let ignores_break = self.faults.meets(Fault::TransferFailureIgnored);
+        let breaks = ignores_break || self.faults.happens(self.config.transfer_failures);
+        let source_is_free = self.faults.meets(Fault::SourceFreedEarly);
+        if source_is_free {
+            let table = request.prefill_table.clone();
+            self.prefill.release_all(table);
+        }
+        request.stage = Stage::Transfer(Transfer {
+            sent: 0,
+            pages,
+            breaks_after: breaks.then_some(pages / 2),
+            ignores_break,
+            is_overtaken: self.faults.meets(Fault::DecodeBeforeTransfer),
+            source_is_free,
+            is_aborted: false,
+            target_is_free: false,
+        });
+    }
+
     /// Sends so many pages for each request.
-    pub(super) fn send(&mut self, budget: usize) {
-        for id in self.at(|stage| matches!(stage, Stage::Transfer { .. })) {
+    pub(super) fn send(&mut self, budget: usize, told: &mut Told) {
+        for id in self.at(|stage| matches!(stage, Stage::Transfer(_))) {
             let Some(request) = self.requests.get_mut(&id) else {
                 continue;
             };
-            let Stage::Transfer { sent } = &mut request.stage else {
+            let Stage::Transfer(transfer) = &mut request.stage else {
                 continue;
             };
-            let computed = request.prefill_table.len() * PAGE_TOKENS;
-            let to_send = if request.prompt.len() > computed {
-                // Only whole pages of what was computed are sent; the rest never is.
-                computed / PAGE_TOKENS
+            let reach = transfer.breaks_after.unwrap_or(transfer.pages);
+            // What nobody waits for any more drains behind the rest.
+            let share = if transfer.is_aborted {
+                ABORTED_SHARE
             } else {
-                pages_for(request.prompt.len())
+                1
             };
-            let end = to_send.min(*sent + budget);
-            for page in *sent..end {
+            let end = reach.min(transfer.sent + budget.div_ceil(share));
+            for page in transfer.sent..end {
                 let contents = self.prefill.contents(request.prefill_table[page]);
                 self.decode.fill(request.decode_table[page], &contents);
             }
-            *sent = end;
-            if end < to_send {
+            transfer.sent = end;
+            if end < reach {
                 continue;
             }
-            if request.is_aborted {
+            let Transfer {
+                breaks_after,
+                ignores_break,
+                is_aborted,
+                ..
+            } = *transfer;
+            if is_aborted {
                 self.retire(id);
-                continue;
+            } else if breaks_after.is_some() && !ignores_break {
+                told.push((id, Event::Failed(Refusal::Internal)));
+                self.retire(id);
+            } else {
+                self.end_transfer(id);
             }
-            // What the prefill pages hold stays, in the cache or as rubbish.
-            request.stage = Stage::Decode;
-            let table = std::mem::take(&mut request.prefill_table);
-            self.prefill.release_all(table);
         }
     }
+
+    /// All pages are there, or are taken to be.
+    fn end_transfer(&mut self, id: RequestId) {
+        let Some(request) = self.requests.get_mut(&id) else {
+            return;
+        };
+        let before = std::mem::replace(&mut request.stage, Stage::Decode);
+        // What the prefill pages hold stays, in the cache or as rubbish.
+        let table = std::mem::take(&mut request.prefill_table);
+        if matches!(before, Stage::Transfer(transfer) if !transfer.source_is_free) {
+            self.prefill.release_all(table);
+        }
+        if let Some((slot, is_free @ false)) = &mut request.metadata_slot
+            && self.faults.meets(Fault::MetadataSlotReused)
+        {
+            *is_free = true;
+            self.free_metadata.push(*slot);
+        }
+    }
+}
+
+fn pages_to_send(request: &Request, is_off_by_one: impl FnOnce() -> bool) -> usize {
+    let computed = request.prefill_table.len() * PAGE_TOKENS;
+    let tokens = request.prompt.len();
+    if tokens > computed {
+        // Only whole pages of what was computed are sent; the rest never is.
+        return computed / PAGE_TOKENS;
+    }
+    // Whole pages before the end, then the page in which it lies.
+    let last = usize::from(!tokens.is_multiple_of(PAGE_TOKENS) || !is_off_by_one());
+    pages_for(tokens).saturating_sub(1) + last
 }
