@@ -7,6 +7,14 @@ use crate::fault::Fault;
 use crate::kv::{Key, PAGE_TOKENS, PageId, Tier, pages_for};
 use crate::token::Token;
 
+/// A request that waits for room.
+pub(super) struct Waiting {
+    submission: Submission,
+    /// The keys of the prompt's whole pages, after that of whoever may share them.
+    root: Key,
+    keys: Vec<Key>,
+}
+
 /// What of a prompt is in a cache.
 struct Found {
     /// Pages in the group's own memory.
@@ -16,33 +24,46 @@ struct Found {
 }
 
 impl Scheduler {
-    /// Admits in the order of arrival; whoever must wait for pages holds up those behind it.
-    pub(super) fn admit_waiting(&mut self) {
-        // Whoever was retracted comes first: it is older than whoever waits.
-        while self.swapped().is_none() {
-            let Some((id, submission)) = self.waiting.pop_front() else {
-                return;
-            };
-            match self.admit(&submission) {
-                Some(request) => drop(self.requests.insert(id, request)),
-                None => {
-                    self.waiting.push_front((id, submission));
-                    return;
-                }
-            }
-        }
-    }
-
-    fn admit(&mut self, submission: &Submission) -> Option<Request> {
-        let prompt = &submission.prompt;
-        let root = self.root(submission);
+    /// What is known of a request before there is room for it.
+    pub(super) fn await_room(&mut self, submission: Submission) -> Waiting {
+        let root = self.root(&submission);
         let bits = if self.faults.has(Fault::PrefixKeyCollision) {
             SHORT_KEY_BITS
         } else {
             Key::BITS
         };
-        let keys = Key::chain(root, prompt, bits);
-        let mut found = self.look_up(&keys, prompt);
+        Waiting {
+            root,
+            keys: Key::chain(root, &submission.prompt, bits),
+            submission,
+        }
+    }
+
+    /// Admits in the order of arrival; whoever must wait for pages holds up those behind it.
+    pub(super) fn admit_waiting(&mut self) {
+        // Whoever was retracted comes first: it is older than whoever waits.
+        while !self.is_full && self.swapped().is_none() {
+            let Some((id, waiting)) = self.waiting.pop_front() else {
+                return;
+            };
+            match self.admit(&waiting) {
+                Some(request) => drop(self.requests.insert(id, request)),
+                None => {
+                    self.waiting.push_front((id, waiting));
+                    self.is_full = true;
+                }
+            }
+        }
+    }
+
+    fn admit(&mut self, waiting: &Waiting) -> Option<Request> {
+        let Waiting {
+            submission,
+            root,
+            keys,
+        } = waiting;
+        let prompt = &submission.prompt;
+        let mut found = self.look_up(keys, prompt);
         // Before room is made: that throws out pages, and puts others where they were.
         for &page in &found.pages {
             self.prefill.hold(page);
@@ -85,8 +106,8 @@ impl Scheduler {
         Some(Request {
             prompt: prompt.clone(),
             most: submission.most,
-            root,
-            keys,
+            root: *root,
+            keys: keys.clone(),
             stage,
             prefill_table,
             decode_table,

@@ -36,15 +36,13 @@ impl Scheduler {
                 self.free_metadata.push(slot);
             }
         }
-        // Whoever comes, all rows are gathered anew.
-        let rows = self.batch.iter().map(|id| {
-            let request = self.requests.get(id);
-            request.map_or_else(Vec::new, |request| {
-                let pages = pages_for(request.prompt.len()).min(request.decode_table.len());
-                request.decode_table[..pages].to_vec()
-            })
+        // Its row comes after those of the others.
+        let row = self.requests.get(&id).map_or_else(Vec::new, |request| {
+            let pages = pages_for(request.prompt.len()).min(request.decode_table.len());
+            request.decode_table[..pages].to_vec()
         });
-        self.rows = rows.collect();
+        self.rows.truncate(self.batch.len() - 1);
+        self.rows.push(row);
     }
 
     /// A request leaves the batch; the rows behind it move up.
@@ -186,6 +184,7 @@ impl Scheduler {
             .collect();
         request.stage = Stage::Swapped(contents);
         self.decode.release_all(table);
+        self.is_full = false;
     }
 
     /// Gives the oldest retracted requests their contents back, as far as there are pages.

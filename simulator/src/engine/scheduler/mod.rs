@@ -24,6 +24,7 @@ use crate::config::Config;
 use crate::fault::Fault;
 use crate::kv::{PageId, PagePool, PrefixCache, Tier};
 use crate::token::Token;
+use admit::Waiting;
 use std::collections::{BTreeMap, VecDeque};
 
 /// How much is done in a step.
@@ -52,7 +53,9 @@ pub(crate) struct Scheduler {
     prefix: PrefixCache,
     host: Tier,
     disk: Tier,
-    waiting: VecDeque<(RequestId, Submission)>,
+    waiting: VecDeque<(RequestId, Waiting)>,
+    /// The first that waits found no room, and nothing was freed since.
+    is_full: bool,
     requests: BTreeMap<RequestId, Request>,
     /// The rows of the decode batch, and the pages that each row's prompt is read from.
     batch: Vec<RequestId>,
@@ -80,6 +83,7 @@ impl Scheduler {
             host: Tier::new(config.host_capacity()),
             disk: Tier::new(config.disk_capacity()),
             waiting: VecDeque::new(),
+            is_full: false,
             requests: BTreeMap::new(),
             batch: Vec::new(),
             rows: Vec::new(),
@@ -120,13 +124,15 @@ impl Scheduler {
         if prompt > capacity && !self.faults.meets(Fault::StalePages) {
             return Err(Refusal::OverCapacity { prompt, capacity });
         }
-        self.waiting.push_back((id, submission));
+        let waiting = self.await_room(submission);
+        self.waiting.push_back((id, waiting));
         Ok(())
     }
 
     /// The client of a request went away.
     pub(crate) fn abort(&mut self, id: RequestId) {
         self.waiting.retain(|(waiting, _)| *waiting != id);
+        self.is_full = false;
         let Some(request) = self.requests.get_mut(&id) else {
             return;
         };
@@ -175,6 +181,7 @@ impl Scheduler {
 
     /// A request has come to its end: everything it holds is free.
     fn retire(&mut self, id: RequestId) {
+        self.is_full = false;
         let Some(request) = self.requests.remove(&id) else {
             return;
         };

@@ -87,6 +87,7 @@ impl Scheduler {
         let table = std::mem::take(&mut request.prefill_table);
         if matches!(before, Stage::Transfer(transfer) if !transfer.source_is_free) {
             self.prefill.release_all(table);
+            self.is_full = false;
         }
         if let Some((slot, is_free @ false)) = &mut request.metadata_slot
             && self.faults.meets(Fault::MetadataSlotReused)
