@@ -40,6 +40,8 @@ pub enum Command {
     /// Find the length of prompt that an endpoint really accepts and compare it with the advertised one.
     /// Exit code 0 as advertised, 1 otherwise or a leak on the way, 2 error, 3 not found.
     Limits(cmd::limits::Args),
+    /// Tell how many probes, tokens and hours it takes to see a leak of a given rate. Sends nothing.
+    Power(cmd::power::Args),
     /// Report every mistake in a configuration at once, with file and key. Sends nothing.
     Check(cmd::check::Args),
     /// Serve a simulated inference endpoint, healthy or with faults.

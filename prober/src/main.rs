@@ -13,6 +13,7 @@ async fn main() -> ExitCode {
         Command::Once(args) => cmd::once::run(args).await,
         Command::Limits(args) => cmd::limits::run(args).await,
         Command::Check(args) => cmd::check::run(&args),
+        Command::Power(args) => cmd::power::run(&args),
         Command::Simulate(args) => cmd::simulate::run(args).await,
     };
     result.unwrap_or_else(|error| {

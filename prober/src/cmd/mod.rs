@@ -4,6 +4,7 @@ pub mod check;
 pub mod demo;
 pub mod limits;
 pub mod once;
+pub mod power;
 pub mod run;
 pub mod simulate;
 
