@@ -46,9 +46,14 @@ impl Generation {
                 self.end = Some(Finish::Abort);
                 Err(refusal)
             }
-            first => {
-                self.ready = first;
+            Some(first) => {
+                self.ready = Some(first);
                 Ok(self)
+            }
+            None => {
+                // The engine's thread is gone.
+                self.end = Some(Finish::Abort);
+                Err(Refusal::Internal)
             }
         }
     }

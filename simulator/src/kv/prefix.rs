@@ -126,7 +126,7 @@ impl PrefixCache {
                 page: entry.page,
             });
             if let Some(before) = self.entries.get_mut(&entry.parent) {
-                before.children -= 1;
+                before.children = before.children.saturating_sub(1);
                 if is_end(pool, before) {
                     ends.push(Reverse((before.last_used, entry.parent)));
                 }

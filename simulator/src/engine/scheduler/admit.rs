@@ -151,7 +151,7 @@ impl Scheduler {
             loads: Vec::new(),
         };
         let compares = !self.faults.meets(Fault::PrefixKeyCollision);
-        let most = prompt.len().saturating_sub(1) / PAGE_TOKENS;
+        let most = prompt.len().saturating_sub(1).min(self.prefill.capacity()) / PAGE_TOKENS;
         let pages = keys.iter().zip(prompt.chunks_exact(PAGE_TOKENS)).take(most);
         for (page, (&key, tokens)) in pages.enumerate() {
             let here = found.loads.is_empty().then(|| {

@@ -192,6 +192,10 @@ impl Scheduler {
                 }
             }
         }
+        // Its state keeps what passed through last, until somebody clears it.
+        let passed = request.prompt.iter().chain(&request.given);
+        let start = request.length().saturating_sub(STATE_TOKENS);
+        self.states[request.state_slot] = passed.skip(start).copied().collect();
         self.leave(id);
         let (mut source_is_free, mut target_is_free) = (false, false);
         if let Stage::Transfer(transfer) = &request.stage {
@@ -206,10 +210,6 @@ impl Scheduler {
         if let Some((slot, false)) = request.metadata_slot {
             self.free_metadata.push(slot);
         }
-        // Its state keeps what passed through last, until somebody clears it.
-        let passed = [&request.prompt[..], &request.given[..]].concat();
-        self.states[request.state_slot] =
-            passed[passed.len().saturating_sub(STATE_TOKENS)..].to_vec();
         self.free_states.push(request.state_slot);
     }
 
