@@ -23,6 +23,10 @@ pub struct Config {
     pub prefix_scope: PrefixScope,
     /// Chance that a transfer fails half way; a healthy engine answers with an error then.
     pub transfer_failures: f64,
+    /// Whether answers are kept for the same request of the same tenant.
+    pub response_cache: bool,
+    /// Whether answers are kept for requests of the same tenant that are nearly the same.
+    pub semantic_cache: bool,
     /// Tenants with their API keys; without any, no key is asked for.
     pub keys: Vec<TenantKey>,
     /// What is broken; nothing by default.
@@ -97,6 +101,8 @@ impl Default for Config {
             disk_tokens: None,
             prefix_scope: PrefixScope::Tenant,
             transfer_failures: 0.0,
+            response_cache: false,
+            semantic_cache: false,
             keys: Vec::new(),
             faults: Vec::new(),
             speeds: Speeds::default(),
@@ -156,6 +162,11 @@ impl Config {
     pub(crate) fn decode_capacity(&self) -> u32 {
         self.decode_tokens
             .unwrap_or(self.context_tokens.saturating_add(65_536))
+    }
+
+    /// Whether it has a fault at all.
+    pub(crate) fn has(&self, fault: Fault) -> bool {
+        self.faults.iter().any(|setting| setting.fault == fault)
     }
 
     pub(crate) fn host_capacity(&self) -> u32 {

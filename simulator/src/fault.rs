@@ -40,6 +40,18 @@ pub enum Fault {
     MetadataSlotReused,
     /// A prompt over the window loses its head instead of being refused.
     HeadTruncated,
+    /// The router's numbers of streams stay when one of them ends.
+    StreamsSwapped,
+    /// The answer goes to the client that last used the request's id.
+    RequestIdReused,
+    /// What belongs to one trace is taken for one request.
+    TraceIdCollides,
+    /// A connection whose client went away is used again with the reply still on it.
+    ConnectionOffByOne,
+    /// The key of the response cache leaves out the tenant.
+    ResponseCacheWithoutTenant,
+    /// The semantic cache looks at all tenants' answers.
+    SemanticCacheWithoutTenant,
 }
 
 /// What is known of a fault.
@@ -64,7 +76,7 @@ const fn known(
     }
 }
 
-const KNOWN: [Known; 17] = [
+const KNOWN: [Known; 23] = [
     known(
         Fault::StalePages,
         "stale-pages",
@@ -184,6 +196,42 @@ const KNOWN: [Known; 17] = [
         "a prompt over the window silently loses its head",
         &["ollama/ollama #4767", "ggml-org/llama.cpp --context-shift"],
     ),
+    known(
+        Fault::StreamsSwapped,
+        "streams-swapped",
+        "streams behind one that ended go to their neighbours' clients",
+        &["theroyallab/tabbyAPI #107", "vllm-project/vllm #13408"],
+    ),
+    known(
+        Fault::RequestIdReused,
+        "request-id-reused",
+        "an answer goes to whoever last used the same x-request-id",
+        &["sgl-project/sglang #19035, #4026", "CVE-2026-105755"],
+    ),
+    known(
+        Fault::TraceIdCollides,
+        "trace-id-collides",
+        "requests of one traceparent get each other's answers",
+        &["ai-dynamo/dynamo #8601"],
+    ),
+    known(
+        Fault::ConnectionOffByOne,
+        "connection-off-by-one",
+        "after a cancelled request a connection is one reply behind",
+        &["OpenAI, March 2023", "CVE-2023-28858, CVE-2023-28859"],
+    ),
+    known(
+        Fault::ResponseCacheWithoutTenant,
+        "response-cache-without-tenant",
+        "equal requests of other tenants get the kept answer",
+        &["BerriAI/litellm #29955"],
+    ),
+    known(
+        Fault::SemanticCacheWithoutTenant,
+        "semantic-cache-without-tenant",
+        "nearly equal requests of other tenants get the kept answer",
+        &["vllm-project/semantic-router #1448, #2134"],
+    ),
 ];
 
 impl Fault {
@@ -288,7 +336,7 @@ mod tests {
             );
         }
         assert_eq!(
-            Fault::HeadTruncated as usize + 1,
+            Fault::SemanticCacheWithoutTenant as usize + 1,
             KNOWN.len(),
             "none is left out"
         );

@@ -14,6 +14,7 @@
 mod config;
 mod engine;
 mod fault;
+mod front;
 mod kv;
 mod model;
 mod token;
@@ -23,7 +24,7 @@ pub use config::{Config, ConfigError, PrefixScope, Speeds, TenantKey};
 pub use fault::{Fault, FaultSetting, UnknownFault};
 pub use kv::PAGE_TOKENS;
 
-use engine::Engine;
+use front::Front;
 use std::io;
 use std::sync::Arc;
 use tokio::net::TcpListener;
@@ -31,26 +32,26 @@ use tokio_util::sync::CancellationToken;
 
 /// A simulated endpoint, ready to serve.
 pub struct Simulator {
-    engine: Arc<Engine>,
+    front: Arc<Front>,
 }
 
 /// How full the caches of a simulator are. Cheap to clone.
 #[derive(Clone)]
 pub struct Gauges {
-    engine: Arc<Engine>,
+    front: Arc<Front>,
 }
 
 impl Gauges {
     /// Free and all pages of the prefill pool; cached pages that nobody uses count as free.
     #[must_use]
     pub fn prefill_pages(&self) -> (usize, usize) {
-        self.engine.pages()[0]
+        self.front.engine.pages()[0]
     }
 
     /// Free and all pages of the decode pool.
     #[must_use]
     pub fn decode_pages(&self) -> (usize, usize) {
-        self.engine.pages()[1]
+        self.front.engine.pages()[1]
     }
 }
 
@@ -62,7 +63,7 @@ impl Simulator {
     pub fn new(config: Config) -> Result<Self, ConfigError> {
         config.check()?;
         Ok(Self {
-            engine: Arc::new(Engine::start(config).map_err(ConfigError::Thread)?),
+            front: Arc::new(Front::start(config).map_err(ConfigError::Thread)?),
         })
     }
 
@@ -70,7 +71,7 @@ impl Simulator {
     #[must_use]
     pub fn gauges(&self) -> Gauges {
         Gauges {
-            engine: Arc::clone(&self.engine),
+            front: Arc::clone(&self.front),
         }
     }
 
@@ -79,7 +80,7 @@ impl Simulator {
     /// # Errors
     /// When the socket fails.
     pub async fn serve(self, listener: TcpListener, stop: CancellationToken) -> io::Result<()> {
-        axum::serve(listener, wire::router(self.engine))
+        axum::serve(listener, wire::router(self.front))
             .with_graceful_shutdown(stop.cancelled_owned())
             .await
     }

@@ -6,13 +6,13 @@ use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
 
 /// The faults of an engine, with their luck.
-pub(super) struct Faults {
+pub(crate) struct Faults {
     settings: Vec<FaultSetting>,
     chance: ChaCha8Rng,
 }
 
 impl Faults {
-    pub(super) fn new(config: &Config) -> Self {
+    pub(crate) fn new(config: &Config) -> Self {
         Self {
             settings: config.faults.clone(),
             chance: ChaCha8Rng::seed_from_u64(config.seed),
@@ -20,7 +20,7 @@ impl Faults {
     }
 
     /// Whether a request that could meet a fault does.
-    pub(super) fn meets(&mut self, fault: Fault) -> bool {
+    pub(crate) fn meets(&mut self, fault: Fault) -> bool {
         let setting = self.settings.iter().find(|setting| setting.fault == fault);
         let Some(&FaultSetting { probability, .. }) = setting else {
             return false;
@@ -31,10 +31,5 @@ impl Faults {
     /// Whether something of this probability happens.
     pub(super) fn happens(&mut self, probability: f64) -> bool {
         ((self.chance.next_u64() >> 11) as f64) < probability * (1u64 << 53) as f64
-    }
-
-    /// Whether the engine has a fault at all.
-    pub(super) fn has(&self, fault: Fault) -> bool {
-        self.settings.iter().any(|setting| setting.fault == fault)
     }
 }

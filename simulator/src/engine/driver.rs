@@ -1,10 +1,10 @@
 //! The thread that turns the scheduler's steps into time, and its events into messages.
 
 use super::pace::Pace;
-use super::request::{Event, Finish, RequestId, Submission};
+use super::request::{Event, RequestId, Submission};
+use super::router::{ClientIds, Router};
 use super::scheduler::Scheduler;
 use crate::config::Config;
-use std::collections::HashMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 use tokio::sync::mpsc::UnboundedSender;
@@ -14,6 +14,7 @@ pub(super) enum Command {
     Submit {
         id: RequestId,
         submission: Submission,
+        ids: ClientIds,
         events: UnboundedSender<Event>,
     },
     Abort(RequestId),
@@ -26,8 +27,8 @@ pub(super) fn start(config: Config) -> std::io::Result<Sender<Command>> {
     let (commands, received) = channel();
     let driver = Driver {
         pace: Pace::new(config.speeds),
+        router: Router::new(&config),
         scheduler: Scheduler::new(config),
-        clients: HashMap::new(),
     };
     std::thread::Builder::new()
         .name("engine".to_owned())
@@ -38,7 +39,7 @@ pub(super) fn start(config: Config) -> std::io::Result<Sender<Command>> {
 struct Driver {
     scheduler: Scheduler,
     pace: Pace,
-    clients: HashMap<RequestId, UnboundedSender<Event>>,
+    router: Router,
 }
 
 impl Driver {
@@ -57,13 +58,13 @@ impl Driver {
             match first {
                 Ok(command) => self.obey(command),
                 Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return self.stop(),
+                Err(RecvTimeoutError::Disconnected) => return self.router.stop(),
             }
             while let Ok(command) = commands.recv_timeout(Duration::ZERO) {
                 self.obey(command);
             }
             for (id, event) in self.scheduler.step(self.pace.budget()) {
-                self.tell(id, event);
+                self.router.tell(id, event);
             }
         }
     }
@@ -73,15 +74,16 @@ impl Driver {
             Command::Submit {
                 id,
                 submission,
+                ids,
                 events,
             } => {
-                self.clients.insert(id, events);
+                self.router.open(id, ids, events);
                 if let Err(refusal) = self.scheduler.submit(id, submission) {
-                    self.tell(id, Event::Failed(refusal));
+                    self.router.tell(id, Event::Failed(refusal));
                 }
             }
             Command::Abort(id) => {
-                self.clients.remove(&id);
+                self.router.close(id);
                 self.scheduler.abort(id);
             }
             Command::Gauge(reply) => {
@@ -91,27 +93,6 @@ impl Driver {
                     self.scheduler.decode_pages(),
                 ]);
             }
-        }
-    }
-
-    fn tell(&mut self, id: RequestId, event: Event) {
-        let is_last = !matches!(event, Event::Token(_));
-        // A client that went away says so by itself.
-        if let Some(client) = self.clients.get(&id) {
-            let _ = client.send(event);
-        }
-        if is_last {
-            self.clients.remove(&id);
-        }
-    }
-
-    fn stop(self) {
-        for client in self.clients.values() {
-            let _ = client.send(Event::End {
-                finish: Finish::Abort,
-                prompt: 0,
-                cached: 0,
-            });
         }
     }
 }

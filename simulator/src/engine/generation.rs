@@ -1,8 +1,7 @@
 //! An answer under way, as its client holds it.
 
 use super::driver::Command;
-pub(crate) use super::request::Finish;
-use super::request::{Event, Refusal, RequestId};
+use super::request::{Event, Finish, Refusal, RequestId};
 use crate::token::Token;
 use std::sync::mpsc::Sender;
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -15,7 +14,6 @@ pub(crate) struct Generation {
     commands: Sender<Command>,
     /// An event that was received but not handed on yet.
     ready: Option<Event>,
-    given: usize,
     cached: usize,
     end: Option<Finish>,
 }
@@ -33,14 +31,16 @@ impl Generation {
             events,
             commands,
             ready: None,
-            given: 0,
             cached: 0,
             end: None,
         }
     }
 
     /// Waits for the first thing that is told of the request.
-    pub(super) async fn begun(mut self) -> Result<Self, Refusal> {
+    pub(crate) async fn begun(&mut self) -> Result<(), Refusal> {
+        if self.ready.is_some() || self.end.is_some() {
+            return Ok(());
+        }
         match self.events.recv().await {
             Some(Event::Failed(refusal)) => {
                 self.end = Some(Finish::Abort);
@@ -48,7 +48,7 @@ impl Generation {
             }
             Some(first) => {
                 self.ready = Some(first);
-                Ok(self)
+                Ok(())
             }
             None => {
                 // The engine's thread is gone.
@@ -68,10 +68,7 @@ impl Generation {
             None => self.events.recv().await,
         };
         match event {
-            Some(Event::Token(token)) => {
-                self.given += 1;
-                return Some(token);
-            }
+            Some(Event::Token(token)) => return Some(token),
             Some(Event::End {
                 finish,
                 prompt,
@@ -87,6 +84,10 @@ impl Generation {
         None
     }
 
+    pub(crate) fn has_ended(&self) -> bool {
+        self.end.is_some()
+    }
+
     /// Why the answer ended; known after its last token.
     pub(crate) fn finish(&self) -> Finish {
         self.end.unwrap_or(Finish::Abort)
@@ -95,10 +96,6 @@ impl Generation {
     /// Length of the prompt; after the last token, as it was computed.
     pub(crate) fn prompt_tokens(&self) -> usize {
         self.prompt
-    }
-
-    pub(crate) fn given_tokens(&self) -> usize {
-        self.given
     }
 
     /// Tokens of the prompt that came from a cache; known after the last token.

@@ -5,16 +5,18 @@ mod driver;
 mod generation;
 mod pace;
 mod request;
+mod router;
 mod scheduler;
 #[cfg(test)]
 mod tests;
 
 use crate::config::Config;
-use crate::token::Token;
+pub(crate) use chance::Faults;
 use driver::Command;
 pub(crate) use generation::Generation;
-pub(crate) use request::Refusal;
-use request::{RequestId, Submission};
+use request::RequestId;
+pub(crate) use request::{Finish, Refusal, Submission};
+pub(crate) use router::ClientIds;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 use tokio::sync::mpsc::unbounded_channel;
@@ -39,32 +41,25 @@ impl Engine {
         })
     }
 
-    /// Serves a prompt of a tenant, under a salt that may be empty, up to the point where its answer can be read token by token.
-    pub(crate) async fn serve(
+    /// Asks for an answer to a prompt.
+    pub(crate) fn submit(
         &self,
-        tenant: &str,
-        salt: &str,
-        prompt: Vec<Token>,
-        most: usize,
+        submission: Submission,
+        ids: ClientIds,
     ) -> Result<Generation, Refusal> {
         let id = RequestId(self.next.fetch_add(1, Ordering::Relaxed));
         let (events, received) = unbounded_channel();
-        let tokens = prompt.len();
-        let submission = Submission {
-            prompt: prompt.into(),
-            most,
-            tenant: tenant.to_owned(),
-            salt: salt.to_owned(),
-        };
+        let tokens = submission.prompt.len();
         // From here on, whoever drops the generation aborts the request.
         let generation = Generation::new(id, tokens, received, self.commands.clone());
         let command = Command::Submit {
             id,
             submission,
+            ids,
             events,
         };
         self.commands.send(command).map_err(|_| Refusal::Internal)?;
-        generation.begun().await
+        Ok(generation)
     }
 
     /// Free and all pages of prefill and decode; none if the engine has stopped.

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::fault::FaultSetting;
-use crate::token::{text_of, tokenize};
+use crate::token::{Token, text_of, tokenize};
 use proptest::prelude::*;
 use std::sync::Arc;
 
@@ -44,7 +44,14 @@ fn code(owner: char, section: usize) -> String {
 }
 
 async fn ask(engine: &Arc<Engine>, prompt: Vec<Token>) -> Result<String, Refusal> {
-    let mut generation = engine.serve("tenant", "", prompt, 96).await?;
+    let submission = Submission {
+        prompt: prompt.into(),
+        most: 96,
+        tenant: "tenant".to_owned(),
+        salt: String::new(),
+    };
+    let mut generation = engine.submit(submission, ClientIds::default())?;
+    generation.begun().await?;
     let mut answer = Vec::new();
     while let Some(token) = generation.next().await {
         answer.push(token);

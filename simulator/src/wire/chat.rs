@@ -4,7 +4,8 @@ use super::errors::ApiError;
 use super::record::Record;
 use super::request::ChatRequest;
 use super::tenant;
-use crate::engine::{Engine, Generation};
+use crate::engine::{ClientIds, Submission};
+use crate::front::{Connected, Front, Identity, Reply};
 use crate::token::{Token, text_of, tokenize};
 use axum::Json;
 use axum::body::{Body, Bytes};
@@ -22,30 +23,58 @@ use std::time::{SystemTime, UNIX_EPOCH};
 static REQUESTS: AtomicU64 = AtomicU64::new(0);
 
 pub(super) async fn completions(
-    State(engine): State<Arc<Engine>>,
+    State(front): State<Arc<Front>>,
     headers: HeaderMap,
     body: Bytes,
 ) -> Result<Response, ApiError> {
-    let tenant = tenant(&engine, &headers)?.to_owned();
+    let tenant = tenant(front.config(), &headers)?.to_owned();
     let (request, prompt) = read(body).await?;
-    if request.model != engine.config.model {
+    if request.model != front.config().model {
         return Err(ApiError::model_unknown(&request.model));
     }
     if !request.has_messages() {
         return Err(ApiError::bad_request("`messages` must not be empty"));
     }
     let mut record = Record::new(tenant.clone(), prompt.len());
-    let most = request.most(engine.config.max_completion_default);
-    let generation = engine
-        .serve(&tenant, request.salt(), prompt, most)
+    let submission = Submission {
+        prompt: prompt.into(),
+        most: request.most(front.config().max_completion_default),
+        tenant,
+        salt: request.salt().to_owned(),
+    };
+    let reply = front
+        .serve(submission, client_ids(&headers), identity())
         .await
         .inspect_err(|&refusal| record.refused(refusal))?;
-    let head = Head::new(&engine);
+    let head = Head {
+        identity: reply.identity.clone(),
+        model: front.config().model.clone(),
+    };
     if request.streams() {
         let wants_usage = request.wants_usage();
-        Ok(streamed(head, generation, record, wants_usage))
+        Ok(streamed(head, reply, record, wants_usage))
     } else {
-        Ok(whole(&head, generation, record).await)
+        Ok(whole(&head, reply, record).await)
+    }
+}
+
+/// What the client calls its request: `x-request-id`, and the trace id of `traceparent` (W3C Trace Context).
+fn client_ids(headers: &HeaderMap) -> ClientIds {
+    let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
+    let trace = text("traceparent").and_then(|value| value.split('-').nth(1));
+    ClientIds {
+        request: text("x-request-id").map(str::to_owned),
+        trace: trace.map(str::to_owned),
+    }
+}
+
+/// What a new reply is known by.
+fn identity() -> Identity {
+    let number = REQUESTS.fetch_add(1, Ordering::Relaxed);
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    Identity {
+        id: format!("chatcmpl-{number:016x}"),
+        created: now.unwrap_or_default().as_secs(),
     }
 }
 
@@ -64,27 +93,14 @@ async fn read(body: Bytes) -> Result<(ChatRequest, Vec<Token>), ApiError> {
 
 /// What all objects of one response share.
 struct Head {
-    id: String,
-    created: u64,
+    identity: Identity,
     model: String,
 }
 
 impl Head {
-    fn new(engine: &Engine) -> Self {
-        let number = REQUESTS.fetch_add(1, Ordering::Relaxed);
-        let now = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default();
-        Self {
-            id: format!("chatcmpl-{number:016x}"),
-            created: now.as_secs(),
-            model: engine.config.model.clone(),
-        }
-    }
-
     fn object(&self, kind: &str, choices: Value, usage: Option<Value>) -> Value {
         let mut object = json!({
-            "id": self.id, "object": kind, "created": self.created, "model": self.model, "choices": choices,
+            "id": self.identity.id, "object": kind, "created": self.identity.created, "model": self.model, "choices": choices,
         });
         if let Some(usage) = usage {
             object["usage"] = usage;
@@ -99,43 +115,43 @@ impl Head {
     }
 }
 
-fn usage(generation: &Generation) -> Value {
-    let (prompt, completion) = (generation.prompt_tokens(), generation.given_tokens());
+fn usage(reply: &Reply) -> Value {
+    let (prompt, completion) = (reply.prompt_tokens(), reply.given_tokens());
     json!({
         "prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion,
-        "prompt_tokens_details": { "cached_tokens": generation.cached_tokens() },
+        "prompt_tokens_details": { "cached_tokens": reply.cached_tokens() },
     })
 }
 
-async fn whole(head: &Head, mut generation: Generation, mut record: Record) -> Response {
+async fn whole(head: &Head, mut reply: Connected, mut record: Record) -> Response {
     let mut answer = Vec::new();
-    while let Some(token) = generation.next().await {
+    while let Some(token) = reply.next().await {
         answer.push(token);
-        record.progressed(&generation);
+        record.progressed(&reply);
     }
-    record.finished(&generation);
+    record.finished(&reply);
     let message = json!({ "role": "assistant", "content": text_of(&answer) });
-    let finish = generation.finish().as_str();
+    let finish = reply.finish().as_str();
     let choice =
         json!({ "index": 0, "message": message, "logprobs": null, "finish_reason": finish });
-    Json(head.object("chat.completion", json!([choice]), Some(usage(&generation)))).into_response()
+    Json(head.object("chat.completion", json!([choice]), Some(usage(&reply)))).into_response()
 }
 
-/// A stream under way: events that are ready, then the generation that makes more.
+/// A stream under way: events that are ready, then the reply that makes more.
 struct Streaming {
     head: Head,
     ready: VecDeque<String>,
-    generation: Option<Generation>,
+    reply: Option<Connected>,
     record: Record,
     wants_usage: bool,
 }
 
-fn streamed(head: Head, generation: Generation, record: Record, wants_usage: bool) -> Response {
+fn streamed(head: Head, reply: Connected, record: Record, wants_usage: bool) -> Response {
     let first = head.chunk(json!({ "role": "assistant", "content": "" }), None);
     let streaming = Streaming {
         ready: VecDeque::from([event(&first)]),
         head,
-        generation: Some(generation),
+        reply: Some(reply),
         record,
         wants_usage,
     };
@@ -158,28 +174,26 @@ impl Streaming {
         if let Some(event) = self.ready.pop_front() {
             return Some(event);
         }
-        let generation = self.generation.as_mut()?;
-        if let Some(token) = generation.next().await {
-            self.record.progressed(generation);
+        let reply = self.reply.as_mut()?;
+        if let Some(token) = reply.next().await {
+            self.record.progressed(reply);
             return Some(event(
                 &self
                     .head
                     .chunk(json!({ "content": text_of(&[token]) }), None),
             ));
         }
-        self.record.finished(generation);
-        let last = self
-            .head
-            .chunk(json!({}), Some(generation.finish().as_str()));
+        self.record.finished(reply);
+        let last = self.head.chunk(json!({}), Some(reply.finish().as_str()));
         if self.wants_usage {
-            let usage =
-                self.head
-                    .object("chat.completion.chunk", json!([]), Some(usage(generation)));
+            let usage = self
+                .head
+                .object("chat.completion.chunk", json!([]), Some(usage(reply)));
             self.ready.push_back(event(&usage));
         }
         self.ready.push_back("data: [DONE]\n\n".to_owned());
         // The answer is complete: its pages can go to others.
-        self.generation = None;
+        self.reply = None;
         Some(event(&last))
     }
 }

@@ -5,7 +5,9 @@ mod errors;
 mod record;
 mod request;
 
-use crate::engine::{Engine, Refusal};
+use crate::config::Config;
+use crate::engine::Refusal;
+use crate::front::Front;
 use crate::token::tokenize;
 use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, State};
@@ -20,7 +22,7 @@ use std::sync::Arc;
 /// A request body at most; far above a prompt of a million tokens.
 const LARGEST_BODY: usize = 64 << 20;
 
-pub(crate) fn router(engine: Arc<Engine>) -> Router {
+pub(crate) fn router(front: Arc<Front>) -> Router {
     Router::new()
         .route("/v1/chat/completions", post(chat::completions))
         .route("/v1/models", get(models))
@@ -28,15 +30,12 @@ pub(crate) fn router(engine: Arc<Engine>) -> Router {
         .route("/health", get(|| async { "" }))
         .fallback(async || ApiError::no_such_path())
         .layer(DefaultBodyLimit::max(LARGEST_BODY))
-        .with_state(engine)
+        .with_state(front)
 }
 
-async fn models(
-    State(engine): State<Arc<Engine>>,
-    headers: HeaderMap,
-) -> Result<Response, ApiError> {
-    tenant(&engine, &headers)?;
-    let config = &engine.config;
+async fn models(State(front): State<Arc<Front>>, headers: HeaderMap) -> Result<Response, ApiError> {
+    tenant(front.config(), &headers)?;
+    let config = front.config();
     Ok(Json(json!({
         "object": "list",
         "data": [{
@@ -48,12 +47,12 @@ async fn models(
 }
 
 async fn tokens(
-    State(engine): State<Arc<Engine>>,
+    State(front): State<Arc<Front>>,
     headers: HeaderMap,
     body: Bytes,
 ) -> Result<Response, ApiError> {
-    tenant(&engine, &headers)?;
-    let window = engine.config.context_tokens;
+    tenant(front.config(), &headers)?;
+    let window = front.config().context_tokens;
     // A million tokens take a while.
     let counted = tokio::task::spawn_blocking(move || count_tokens(&body, window));
     let counted = counted
@@ -78,8 +77,8 @@ fn count_tokens(body: &[u8], window: u32) -> Result<Value, ApiError> {
 }
 
 /// Whose key a request carries.
-fn tenant<'a>(engine: &'a Engine, headers: &HeaderMap) -> Result<&'a str, ApiError> {
-    let keys = &engine.config.keys;
+fn tenant<'a>(config: &'a Config, headers: &HeaderMap) -> Result<&'a str, ApiError> {
+    let keys = &config.keys;
     if keys.is_empty() {
         return Ok("anybody");
     }

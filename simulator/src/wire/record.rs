@@ -1,6 +1,7 @@
 //! The line in the log about a chat request: who, how much, how it ended; never a text.
 
-use crate::engine::{Generation, Refusal};
+use crate::engine::Refusal;
+use crate::front::Reply;
 
 /// Written when it is dropped, so that a client that goes away is in the log, too.
 pub(super) struct Record {
@@ -30,12 +31,12 @@ impl Record {
     }
 
     /// One more token was given.
-    pub(super) fn progressed(&mut self, generation: &Generation) {
-        self.completion_tokens = generation.given_tokens();
+    pub(super) fn progressed(&mut self, reply: &Reply) {
+        self.completion_tokens = reply.given_tokens();
     }
 
-    pub(super) fn finished(&mut self, generation: &Generation) {
-        self.outcome = generation.finish().as_str();
+    pub(super) fn finished(&mut self, reply: &Reply) {
+        self.outcome = reply.finish().as_str();
     }
 }
 

@@ -37,12 +37,24 @@ pub(crate) async fn open(
     key: Option<&str>,
     body: &str,
 ) -> TcpStream {
+    open_with(address, method, path, key, "", body).await
+}
+
+/// The same, with more lines in the head.
+pub(crate) async fn open_with(
+    address: SocketAddr,
+    method: &str,
+    path: &str,
+    key: Option<&str>,
+    more: &str,
+    body: &str,
+) -> TcpStream {
     let mut stream = TcpStream::connect(address).await.unwrap();
     let authorization = key.map_or_else(String::new, |key| {
         format!("authorization: Bearer {key}\r\n")
     });
     let head = format!(
-        "{method} {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: application/json\r\n{authorization}content-length: {}\r\n\r\n",
+        "{method} {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: application/json\r\n{authorization}{more}content-length: {}\r\n\r\n",
         body.len()
     );
     stream.write_all(head.as_bytes()).await.unwrap();
@@ -58,7 +70,11 @@ pub(crate) async fn send(
     key: Option<&str>,
     body: &str,
 ) -> (u16, String) {
-    let mut stream = open(address, method, path, key, body).await;
+    receive(open(address, method, path, key, body).await).await
+}
+
+/// Status and body of what comes on a connection.
+pub(crate) async fn receive(mut stream: TcpStream) -> (u16, String) {
     let mut response = String::new();
     stream.read_to_string(&mut response).await.unwrap();
     let (head, body) = response.split_once("\r\n\r\n").unwrap();

@@ -27,7 +27,7 @@ impl Scheduler {
     /// What is known of a request before there is room for it.
     pub(super) fn await_room(&mut self, submission: Submission) -> Waiting {
         let root = self.root(&submission);
-        let bits = if self.faults.has(Fault::PrefixKeyCollision) {
+        let bits = if self.config.has(Fault::PrefixKeyCollision) {
             SHORT_KEY_BITS
         } else {
             Key::BITS
