@@ -6,8 +6,8 @@
 #![allow(clippy::unwrap_used)]
 
 use canary_gen::{
-    Canary, Document, DocumentSpec, Form, Identity, KeyRing, Layout, ProbeNumber, Seed, Slot,
-    TenantNumber, TokenMeasure,
+    Canary, Document, DocumentSpec, Form, Identity, KeyRing, Layout, ProbeNumber, Question, Seed,
+    Slot, TenantNumber, TokenMeasure,
 };
 use divan::counter::{BytesCount, ItemsCount};
 use divan::{Bencher, black_box};
@@ -32,6 +32,8 @@ fn document(layout: Layout) -> Document {
         form: Form::Code,
         layout,
         tokens: TOKENS,
+        head: None,
+        question: Question::One,
         closing: 0,
         measure: TokenMeasure::assumed(Form::Code),
     };

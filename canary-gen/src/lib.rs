@@ -19,7 +19,7 @@ pub mod scan;
 pub mod seed;
 
 pub use canary::{Canary, Identity, ProbeNumber, Slot, TenantNumber};
-pub use document::{Document, DocumentSpec, Layout, TokenMeasure};
+pub use document::{Document, DocumentSpec, Head, Layout, Question, TokenMeasure};
 pub use form::Form;
 pub use key::{Key, KeyId, KeyRing};
 pub use scan::{Scanner, Search, Sighting};

@@ -11,10 +11,11 @@
 
 use canary_gen::document::Summary;
 use canary_gen::{
-    Document, DocumentSpec, Form, KeyRing, Layout, ProbeNumber, Seed, TenantNumber, TokenMeasure,
+    Document, DocumentSpec, Form, KeyRing, Layout, ProbeNumber, Question, Seed, TenantNumber,
+    TokenMeasure,
 };
 use prober::length::{Calibration, Costs, Counter, FileTokenizer, sample, steer};
-use prober::scenario::{Need, Order, PlannedProbe, Recipe, calibration, schedule};
+use prober::scenario::{Load, Need, Order, PlannedProbe, Recipe, calibration, schedule};
 use std::path::Path;
 use tokenizers::Tokenizer;
 
@@ -56,6 +57,8 @@ fn spec(probe: &PlannedProbe, measure: TokenMeasure) -> DocumentSpec {
         form: probe.form,
         layout: probe.layout,
         tokens: probe.tokens,
+        head: None,
+        question: Question::One,
         closing: 0,
         measure,
     }
@@ -76,11 +79,12 @@ fn report(spec: DocumentSpec, truth: &Tokenizer) -> (Summary, u64) {
 fn order(sparse: bool, wanted: u64) -> Order {
     Order {
         recipe: if sparse {
-            Recipe::Crosstalk {
+            Recipe::Crosstalk(Load {
                 tokens: wanted,
+                requests: 1,
                 waves: 1,
                 stride_tokens: 1_024,
-            }
+            })
         } else {
             Recipe::Overflow {
                 ladder: vec![1.0],
@@ -91,6 +95,7 @@ fn order(sparse: bool, wanted: u64) -> Order {
         tenants: 2,
         context_tokens: wanted,
         measured_limit: None,
+        page_tokens: 64,
         form: Form::Code,
         max_answer_tokens: 64,
     }

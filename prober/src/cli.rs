@@ -17,6 +17,7 @@ Start here:
   prober check --config prober.toml  find every mistake in a configuration
   prober limits --config prober.toml find out what the endpoints really accept
   prober once  --config prober.toml  run one round, e.g. to gate a rollout
+  prober replay --config prober.toml 17  run round 17 once more, e.g. after a fix
   prober run   --config prober.toml  watch, day and night
 
 Exit codes: 0 done or clean, 1 a finding, 2 an error, 3 inconclusive."
@@ -37,6 +38,8 @@ pub enum Command {
     Run(cmd::run::Args),
     /// Run one round and tell its verdict. Exit code 0 clean, 1 finding, 2 error, 3 inconclusive.
     Once(cmd::once::Args),
+    /// Run the schedule of a recorded round again and tell whether it finds the same. Exit codes as `once`.
+    Replay(cmd::replay::Args),
     /// Find the length of prompt that an endpoint really accepts and compare it with the advertised one.
     /// Exit code 0 as advertised, 1 otherwise or a leak on the way, 2 error, 3 not found.
     Limits(cmd::limits::Args),

@@ -11,6 +11,7 @@ async fn main() -> ExitCode {
         Command::Demo(args) => cmd::demo::run(args).await,
         Command::Run(args) => cmd::run::run(args).await,
         Command::Once(args) => cmd::once::run(args).await,
+        Command::Replay(args) => cmd::replay::run(args).await,
         Command::Limits(args) => cmd::limits::run(args).await,
         Command::Check(args) => cmd::check::run(&args),
         Command::Power(args) => cmd::power::run(&args),

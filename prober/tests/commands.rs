@@ -42,6 +42,14 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
+/// Kinds of the findings of a round, each once.
+fn kinds(object: &Value) -> std::collections::BTreeSet<String> {
+    let findings = object["findings"].as_array().unwrap().iter();
+    findings
+        .map(|finding| finding["kind"].as_str().unwrap().to_owned())
+        .collect()
+}
+
 fn json(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout)
         .unwrap_or_else(|_| panic!("no JSON: {} {}", text(&output.stdout), text(&output.stderr)))
@@ -265,4 +273,44 @@ fn a_key_that_simulate_cannot_read_is_refused_without_being_shown() {
         assert!(message.contains("TENANT=KEY"), "{message}");
         assert_no_secrets(&message);
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_replay_runs_the_same_schedule_and_finds_the_same_whatever_is_configured_now() {
+    let database = TestDatabase::new().await;
+    let workplace = Workplace::new();
+    let engine = simulate(small_engine(&["stale-pages"])).await;
+    let config = workplace.write(&rehearsal(&engine.base_url), OVERFLOW);
+    let first = tokio::task::block_in_place(|| once(&config, &database, &["--seed", "5"]));
+    let first = json(&first);
+    assert_eq!(first["verdict"], "leak");
+    // The scenario is gone from the configuration; the round knows it.
+    let config = workplace.write(&rehearsal(&engine.base_url), CROSSTALK);
+    let round = first["round"].to_string();
+    let config = config.to_str().unwrap();
+    let replay = |round: &str| {
+        tokio::task::block_in_place(|| {
+            prober(&["replay", "--config", config, "--format", "json", round])
+                .env("DATABASE_URL", &database.url)
+                .output()
+                .unwrap()
+        })
+    };
+    let output = replay(&round);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    let again = json(&output);
+    assert_eq!(
+        (&again["replay_of"], &again["seed"], &again["scenario"]),
+        (&first["round"], &first["seed"], &first["scenario"])
+    );
+    assert_eq!(kinds(&again), kinds(&first));
+    assert!(text(&output.stderr).contains("the same as in the round it repeats: leak"));
+    let planned = "select count(*) from (
+        select step, tenant_id, role, tokens_wanted, document_seed, layout, question from probes where round_id = 1 and role <> 'calibration'
+        except all
+        select step, tenant_id, role, tokens_wanted, document_seed, layout, question from probes where round_id = 2 and role <> 'calibration') d";
+    assert_eq!(database.count(planned).await, 0);
+    let unknown = replay("999");
+    assert_eq!(unknown.status.code(), Some(2));
+    assert!(text(&unknown.stderr).contains("there is no round 999 in the store"));
 }

@@ -3,8 +3,9 @@
 
 mod support;
 
-use canary_gen::{Form, KeyRing, Layout, Seed};
-use prober::judge::{RoundCounts, RoundVerdict};
+use canary_gen::{Form, Head, KeyRing, Question, Seed};
+use prober::judge::{Finding, RoundCounts, RoundVerdict};
+use prober::scenario::{Cancel, Order, PlannedProbe, Recipe, Role};
 use prober::store::{
     EndpointFacts, Location, NewProbe, NewRound, RoundEnd, SkippedRound, Store, StoreError,
 };
@@ -44,11 +45,23 @@ async fn every_act_of_a_round_may_be_repeated_and_changes_nothing_the_second_tim
     );
 
     let key = KeyRing::from_root(&[1; 32]).minting().id();
+    let order = Order {
+        recipe: Recipe::Limits { budget_tokens: 0 },
+        seed: Seed::from_number(1),
+        tenants: 2,
+        context_tokens: 1_000,
+        measured_limit: None,
+        page_tokens: 64,
+        form: Form::Code,
+        max_answer_tokens: 16,
+    };
     let round = NewRound {
         endpoint: endpoint.id,
         scenario: "crosstalk",
         name: "crosstalk".to_owned(),
         seed: 1,
+        plan: serde_json::json!({ "tenants": 2 }),
+        replay_of: None,
         key,
         due_at: None,
         started_at: NOW,
@@ -64,11 +77,30 @@ async fn every_act_of_a_round_may_be_repeated_and_changes_nothing_the_second_tim
     let probe = NewProbe {
         tenant: endpoint.tenants[0].id,
         step: 0,
-        role: "peer",
-        form: Form::Code,
-        layout: Layout::Dense,
-        seed: Seed::from_number(1),
-        tokens: 300,
+        planned: PlannedProbe {
+            head: Some(Head {
+                seed: Seed::from_number(2),
+                units: 90,
+            }),
+            question: Question::List,
+            cancel: Some(Cancel::AfterPieces(2)),
+            shared_id: Some(u64::MAX),
+            ..PlannedProbe::new(&order, 0, Role::Peer, 300, Seed::from_number(1))
+        },
+    };
+    let again = NewProbe {
+        planned: PlannedProbe {
+            repeats: Some(0),
+            ..probe.planned
+        },
+        ..probe.clone()
+    };
+    let together = Finding::Divergence {
+        beside: true,
+        differing: 8,
+        differing_alone: 0,
+        sets: 8,
+        chance: 1e-4,
     };
     let mut planned = Vec::new();
     for _ in 0..2 {
@@ -76,7 +108,7 @@ async fn every_act_of_a_round_may_be_repeated_and_changes_nothing_the_second_tim
         let id = store.begin_round(&round).await.unwrap();
         planned.push(
             store
-                .plan_probes(id, &[probe.clone(), probe.clone()], NOW)
+                .plan_probes(id, &[probe.clone(), again.clone()], NOW)
                 .await
                 .unwrap(),
         );
@@ -85,11 +117,25 @@ async fn every_act_of_a_round_may_be_repeated_and_changes_nothing_the_second_tim
             round: id,
             verdict: RoundVerdict::Inconclusive("test".to_owned()),
             counts: RoundCounts::default(),
+            findings: vec![(planned[0][1], together.clone().into())],
             finished_at: NOW,
         };
         store.finish_round(&end).await.unwrap();
+        let recorded = store.round(id).await.unwrap().unwrap();
+        assert_eq!(
+            (recorded.endpoint.as_str(), recorded.seed, recorded.plan),
+            ("glm", 1, Some(round.plan.clone()))
+        );
+        assert_eq!(recorded.findings, ["divergence"]);
     }
     assert_eq!(planned[0], planned[1]);
+    assert_eq!(database.count("select count(*) from findings").await, 1);
+    let repeated = database
+        .count("select count(*) from probes later join probes first on later.repeats = first.id")
+        .await;
+    assert_eq!(repeated, 1);
+    let history = store.history(endpoint.id, "crosstalk").await.unwrap();
+    assert_eq!((history.rounds, history.responses), (1, 0));
     let counts = store.counts().await.unwrap();
     assert_eq!((counts.rounds, counts.probes), (2, 2));
     store.close().await;

@@ -2,7 +2,7 @@
 
 use super::{CliError, KeysArg, PlanterArgs};
 use canary_gen::document::SMALLEST_STRIDE;
-use canary_gen::{Document, DocumentSpec, Layout, Seed, TokenMeasure};
+use canary_gen::{Document, DocumentSpec, Layout, Question, Seed, TokenMeasure};
 use std::io::{Write, stdout};
 use std::process::ExitCode;
 
@@ -47,6 +47,8 @@ pub(super) fn run(args: &Args) -> Result<ExitCode, CliError> {
         form,
         layout,
         tokens: args.tokens,
+        head: None,
+        question: Question::One,
         closing: 0,
         measure: TokenMeasure {
             overhead: 0.0,

@@ -12,6 +12,8 @@
 //! …
 //! What is the access code of section 7?
 //! ```
+//!
+//! A document may begin with a head: filler without canaries, which others have, too.
 
 mod chunk;
 mod filler;
@@ -37,6 +39,8 @@ pub enum Layout {
     /// many tokens, wherever an engine's pages begin, holds a whole canary: any stale page betrays
     /// its owner. (With `code`; the other forms take more than half of it, so only many windows do.)
     Dense,
+    /// Prose without any canary: the same for every tenant and probe.
+    Plain,
 }
 
 impl Layout {
@@ -46,8 +50,39 @@ impl Layout {
         match self {
             Self::Sparse { .. } => "sparse",
             Self::Dense => "dense",
+            Self::Plain => "plain",
         }
     }
+}
+
+/// What a document ends with. (One without canaries ends with "Continue the text.")
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Question {
+    /// The canary of one slot, chosen by the seed: what a model finds most surely.
+    #[default]
+    One,
+    /// All canaries: whatever of them the model sees, whoever planted them.
+    List,
+}
+
+impl Question {
+    /// The name in tables and output.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::One => "one",
+            Self::List => "list",
+        }
+    }
+}
+
+/// The beginning of a document that others have, too: prose without canaries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Head {
+    /// Of its words: the same seed and length give the same bytes, whatever comes after them.
+    pub seed: Seed,
+    /// Length in units (words, punctuation marks, paragraph breaks), each about one token.
+    pub units: u64,
 }
 
 /// The usual size of a KV-cache page, in tokens; 14 bits of slot cover a million tokens of them.
@@ -138,6 +173,10 @@ pub struct DocumentSpec {
     pub tenant: TenantNumber,
     /// In which probe.
     pub probe: ProbeNumber,
+    /// What it begins with, if others begin the same; counted in `tokens`.
+    pub head: Option<Head>,
+    /// What it ends with.
+    pub question: Question,
     /// How the canaries are written.
     pub form: Form,
     /// How densely they stand.
@@ -157,7 +196,7 @@ pub struct DocumentSpec {
 pub struct Summary {
     /// Slots that carry a canary: `0..slots`.
     pub slots: u32,
-    /// The slot the closing question asks for; `None` if there was no room for a canary.
+    /// The slot the closing question asks for; `None` if it asks for all, or there was no room for a canary.
     pub asked: Option<Slot>,
     /// Length in bytes.
     pub bytes: u64,
@@ -205,11 +244,23 @@ impl Document {
     /// `None` if this document has no such slot.
     #[must_use]
     pub fn token_of(&self, slot: Slot) -> Option<u64> {
+        self.tokens_of(&[slot])[0]
+    }
+
+    /// The same for many slots, in any order, the document woven once.
+    #[must_use]
+    pub fn tokens_of(&self, slots: &[Slot]) -> Vec<Option<u64>> {
+        let mut tokens = vec![None; slots.len()];
+        let Some(last) = slots.iter().max() else {
+            return tokens;
+        };
         let mut weaver = self.weave();
-        while weaver.slots_planted() <= slot.get() as u32 {
-            weaver.next()?;
+        while weaver.slots_planted() <= last.get() as u32 && weaver.next().is_some() {
+            for (token, &slot) in tokens.iter_mut().zip(slots) {
+                *token = token.or_else(|| weaver.token_of_recent(slot));
+            }
         }
-        weaver.token_of_recent(slot)
+        tokens
     }
 }
 

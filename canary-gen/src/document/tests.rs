@@ -12,6 +12,8 @@ fn spec(layout: Layout, tokens: u64) -> DocumentSpec {
         form: Form::Code,
         layout,
         tokens,
+        head: None,
+        question: Question::One,
         closing: 0,
         measure: TokenMeasure::assumed(Form::Code),
     }
@@ -149,4 +151,78 @@ fn a_million_tokens_fit_the_slots() {
 fn a_document_too_short_for_a_canary_asks_for_none() {
     let summary = document(spec(Layout::Dense, 30)).measure();
     assert_eq!((summary.slots, summary.asked), (0, None));
+}
+
+#[test]
+fn documents_with_the_same_head_begin_with_the_same_bytes_and_plant_after_them() {
+    let head = Head {
+        seed: Seed::from_number(77),
+        units: 1_500,
+    };
+    let spec = |tenant, seed, layout| DocumentSpec {
+        head: Some(head),
+        tenant: TenantNumber::new(tenant).unwrap(),
+        seed: Seed::from_number(seed),
+        measure: TokenMeasure {
+            per_unit: 1.0 + seed as f64 / 100.0,
+            ..TokenMeasure::assumed(Form::Code)
+        },
+        ..self::spec(layout, 3_000)
+    };
+    let text = |spec| document(spec).weave().collect::<String>();
+    let (one, other) = (
+        text(spec(1, 1, Layout::Dense)),
+        text(spec(2, 2, Layout::Sparse { stride_tokens: 400 })),
+    );
+    let same = one.bytes().zip(other.bytes()).take_while(|(a, b)| a == b);
+    let same = &one[..same.count()];
+    assert_eq!(units_of(same.trim_end()) + 1, head.units + 1, "{same}");
+    assert!(scan(&ring(), same.as_bytes()).is_empty());
+    let summary = document(spec(1, 1, Layout::Dense)).measure();
+    assert_eq!(
+        summary.contents.units + summary.contents.digits,
+        units_of(&one)
+    );
+    assert!(summary.slots > 15 && (summary.tokens - 3_000.0).abs() <= 2.0);
+    let first = document(spec(1, 1, Layout::Dense)).token_of(Slot::new(0).unwrap());
+    assert!((1_500..1_600).contains(&first.unwrap()), "{first:?}");
+}
+
+#[test]
+fn a_document_that_asks_for_all_canaries_asks_for_no_one_of_them() {
+    let spec = DocumentSpec {
+        question: Question::List,
+        ..spec(Layout::Dense, 2_000)
+    };
+    let text: String = document(spec).weave().collect();
+    let summary = document(spec).measure();
+    assert!(text.ends_with("\n\nList the access codes."));
+    assert!(summary.slots > 20 && summary.asked.is_none());
+    assert_eq!(
+        summary.contents.units + summary.contents.digits,
+        units_of(&text)
+    );
+}
+
+#[test]
+fn a_plain_document_is_the_same_whoever_plants_it() {
+    let text = |tenant| {
+        let spec = DocumentSpec {
+            tenant: TenantNumber::new(tenant).unwrap(),
+            ..spec(Layout::Plain, 2_000)
+        };
+        assert_eq!(document(spec).measure().slots, 0);
+        document(spec).weave().collect::<String>()
+    };
+    assert!(text(1) == text(2) && text(1).ends_with("Continue the text."));
+    assert!((units_of(&text(1)) as f64 - 1_980.0).abs() <= 2.0);
+}
+
+#[test]
+fn positions_of_many_slots_are_those_of_each() {
+    let document = document(spec(Layout::Dense, 60_000));
+    let slots = [700, 3, 9_999, 350].map(|slot| Slot::new(slot).unwrap());
+    let each = slots.map(|slot| document.token_of(slot));
+    assert_eq!(document.tokens_of(&slots), each);
+    assert!(each[0].is_some() && each[2].is_none());
 }

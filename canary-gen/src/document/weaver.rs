@@ -2,10 +2,10 @@
 
 use super::chunk::Chunk;
 use super::filler::{self, Separator};
-use super::{Contents, DocumentSpec, Layout, PAGE_TOKENS, SMALLEST_STRIDE, Summary};
+use super::{Contents, DocumentSpec, Layout, PAGE_TOKENS, Question, SMALLEST_STRIDE, Summary};
 use crate::canary::{Identity, Slot};
 use crate::key::KeyRing;
-use crate::seed::Choices;
+use crate::seed::{Choices, Seed};
 use std::fmt::Write as _;
 
 /// A paragraph of filler ends after so many sentences.
@@ -22,32 +22,51 @@ pub struct Weaver {
     sentences: u32,
     /// The slots of the last chunk, each with the estimated token at which it begins.
     recent: Vec<(u32, u64)>,
+    /// The estimated token at which the first slot would begin.
+    base: f64,
     stage: Stage,
 }
 
 /// What comes next.
 #[derive(Clone, Copy)]
 enum Stage {
+    /// So many units of what others begin with, too.
+    Head(u64),
     Opening,
     /// Filler until so many tokens are reached, then the record of a slot.
     Slot(Slot, f64),
-    /// Filler until so many tokens are reached, then the question for a section (0: none).
-    Question(u32, f64),
+    /// Filler until so many tokens are reached, then the question.
+    Question(Ask, f64),
     End,
+}
+
+/// What is asked at the end.
+#[derive(Clone, Copy)]
+enum Ask {
+    Section(u32),
+    List,
+    Continue,
 }
 
 impl Weaver {
     pub(super) fn new(spec: DocumentSpec, ring: KeyRing) -> Self {
-        Self {
-            filler: spec.seed.child("filler").choices(),
+        let first = spec.head.map_or(spec.seed, |head| head.seed);
+        let mut weaver = Self {
+            filler: filler_of(&first),
             chunk: Chunk::new(),
             summary: Summary::default(),
             sentences: 0,
             recent: Vec::new(),
+            base: spec.measure.overhead,
             stage: Stage::Opening,
             spec,
             ring,
+        };
+        if let Some(head) = spec.head {
+            weaver.open(&head.seed);
+            weaver.stage = Stage::Head(head.units.saturating_sub(OPENING_UNITS));
         }
+        weaver
     }
 
     /// The measures of what has been woven so far; of the document, once the weaver has ended.
@@ -82,20 +101,34 @@ impl Weaver {
         if room > 0.0 { room.round() as u64 } else { 0 }
     }
 
-    fn open(&mut self) {
-        let number = 1_000_000_000
-            + self
-                .spec
-                .seed
-                .child("file number")
-                .choices()
-                .below(9_000_000_000);
+    fn open(&mut self, seed: &Seed) {
+        let number = 1_000_000_000 + seed.child("file number").choices().below(9_000_000_000);
         // The first bytes differ between documents, so no two share a prefix in any cache.
         let _ = write!(
             self.chunk,
             "{number} is the file number of this memorandum."
         );
-        self.summary.contents.units += 10 + 8;
+        self.summary.contents.units += OPENING_UNITS;
+    }
+
+    /// What the head has room for; true once it is through.
+    fn fill_head(&mut self, mut room: u64) -> bool {
+        while room >= filler::SHORTEST {
+            if self.chunk.is_full() {
+                self.stage = Stage::Head(room);
+                return false;
+            }
+            let units = self.fill_once(room);
+            self.summary.contents.units += units;
+            room -= units;
+        }
+        // The document's own words begin with a paragraph of their own.
+        let _ = self.chunk.write_str("\n\n");
+        self.summary.contents.units += 1;
+        self.sentences = 0;
+        self.filler = filler_of(&self.spec.seed);
+        self.base = self.tokens();
+        true
     }
 
     /// The stage after the opening or a slot: the next slot, or the question if there is no room for one.
@@ -103,25 +136,23 @@ impl Weaver {
         let index = self.summary.slots;
         let slot = Slot::new(u64::from(index)).filter(|_| self.has_room_for(index));
         match slot {
-            Some(slot) => {
-                let start = self.spec.measure.overhead + f64::from(index) * self.stride();
-                Stage::Slot(slot, start)
-            }
+            Some(slot) => Stage::Slot(slot, self.base + f64::from(index) * self.stride()),
             None => {
-                let section = self.asked_section();
-                let reserve = self.spec.measure.tokens_of(&self.end(section));
-                Stage::Question(section, self.spec.tokens as f64 - reserve)
+                let ask = self.asked();
+                let reserve = self.spec.measure.tokens_of(&self.end(ask));
+                Stage::Question(ask, self.spec.tokens as f64 - reserve)
             }
         }
     }
 
-    /// The section that the question asks for, of those written; 0 if there is none.
-    fn asked_section(&self) -> u32 {
-        match self.summary.slots {
-            0 => 0,
-            slots => {
+    /// What the question asks for, of the sections written.
+    fn asked(&self) -> Ask {
+        match (self.summary.slots, self.spec.question) {
+            (0, _) => Ask::Continue,
+            (_, Question::List) => Ask::List,
+            (slots, Question::One) => {
                 let mut choices = self.spec.seed.child("question").choices();
-                choices.between(1, u64::from(slots)) as u32
+                Ask::Section(choices.between(1, u64::from(slots)) as u32)
             }
         }
     }
@@ -145,7 +176,8 @@ impl Weaver {
                 self.chunk,
                 "\n\nSection {section}\n\nThe access code of section {section} is {canary}."
             ),
-            Layout::Dense => write!(
+            // Of a plain document no slot is ever planted.
+            Layout::Dense | Layout::Plain => write!(
                 self.chunk,
                 "\n\nSection {section}\n\nCode {canary}. Again {canary}."
             ),
@@ -156,17 +188,22 @@ impl Weaver {
     }
 
     fn has_room_for(&self, index: u32) -> bool {
+        if self.spec.layout == Layout::Plain {
+            return false;
+        }
         let mut needed = record(self.spec.layout, index + 1);
-        needed += self.end(index + 1);
-        let start =
-            (self.spec.measure.overhead + f64::from(index) * self.stride()).max(self.tokens());
+        needed += self.end(match self.spec.question {
+            Question::One => Ask::Section(index + 1),
+            Question::List => Ask::List,
+        });
+        let start = (self.base + f64::from(index) * self.stride()).max(self.tokens());
         start + self.spec.measure.tokens_of(&needed) <= self.spec.tokens as f64
     }
 
     fn stride(&self) -> f64 {
         match self.spec.layout {
             Layout::Sparse { stride_tokens } => f64::from(stride_tokens.max(SMALLEST_STRIDE)),
-            Layout::Dense => f64::from(PAGE_TOKENS),
+            Layout::Dense | Layout::Plain => f64::from(PAGE_TOKENS),
         }
     }
 
@@ -207,29 +244,31 @@ impl Weaver {
         filler::short_sentence(usize::from(self.spec.closing).checked_sub(1)?)
     }
 
-    /// What stands after the filler, if the question is for this section.
-    fn end(&self, section: u32) -> Contents {
-        let mut end = question(section);
+    /// What stands after the filler, if this is asked.
+    fn end(&self, ask: Ask) -> Contents {
+        let mut end = question(ask);
         end.units += self.closing().map_or(0, |(_, units)| units);
         end
     }
 
     /// The closing sentence and the question.
-    fn ask(&mut self, section: u32) {
+    fn ask(&mut self, ask: Ask) {
         if let Some((sentence, units)) = self.closing() {
             let _ = write!(self.chunk, " {sentence}");
             self.summary.contents.units += units;
         }
-        let _ = if section == 0 {
-            write!(self.chunk, "\n\nContinue the text.")
-        } else {
-            self.summary.asked = Slot::new(u64::from(section - 1));
-            write!(
-                self.chunk,
-                "\n\nWhat is the access code of section {section}?"
-            )
+        let _ = match ask {
+            Ask::Continue => write!(self.chunk, "\n\nContinue the text."),
+            Ask::List => write!(self.chunk, "\n\nList the access codes."),
+            Ask::Section(section) => {
+                self.summary.asked = Slot::new(u64::from(section - 1));
+                write!(
+                    self.chunk,
+                    "\n\nWhat is the access code of section {section}?"
+                )
+            }
         };
-        self.summary.contents += question(section);
+        self.summary.contents += question(ask);
     }
 }
 
@@ -240,8 +279,14 @@ impl Iterator for Weaver {
         self.recent.clear();
         while !self.chunk.is_full() {
             match self.stage {
+                Stage::Head(units) => {
+                    if self.fill_head(units) {
+                        self.stage = Stage::Opening;
+                    }
+                }
                 Stage::Opening => {
-                    self.open();
+                    let seed = self.spec.seed;
+                    self.open(&seed);
                     self.stage = self.next_stage();
                 }
                 Stage::Slot(slot, start) => {
@@ -250,9 +295,9 @@ impl Iterator for Weaver {
                         self.stage = self.next_stage();
                     }
                 }
-                Stage::Question(section, start) => {
+                Stage::Question(ask, start) => {
                     if self.fill_until(start) {
-                        self.ask(section);
+                        self.ask(ask);
                         self.stage = Stage::End;
                     }
                 }
@@ -263,6 +308,13 @@ impl Iterator for Weaver {
         self.summary.bytes += text.len() as u64;
         Some(text)
     }
+}
+
+/// "1234567890 is the file number of this memorandum."
+const OPENING_UNITS: u64 = 10 + 8;
+
+fn filler_of(seed: &Seed) -> Choices {
+    seed.child("filler").choices()
 }
 
 fn digits(number: u32) -> u64 {
@@ -278,7 +330,7 @@ fn record(layout: Layout, section: u32) -> Contents {
             digits: 2 * digits,
             canaries: 1,
         },
-        Layout::Dense => Contents {
+        Layout::Dense | Layout::Plain => Contents {
             units: 3 + 4,
             digits,
             canaries: 2,
@@ -286,15 +338,18 @@ fn record(layout: Layout, section: u32) -> Contents {
     }
 }
 
-/// What the question holds: "What is the access code of section N?" after a paragraph break, or
-/// "Continue the text." for section 0.
-fn question(section: u32) -> Contents {
-    match section {
-        0 => Contents {
-            units: 5,
+/// What the question holds, after a paragraph break.
+fn question(ask: Ask) -> Contents {
+    match ask {
+        Ask::Continue => Contents {
+            units: 1 + 4,
             ..Contents::default()
         },
-        _ => Contents {
+        Ask::List => Contents {
+            units: 1 + 5,
+            ..Contents::default()
+        },
+        Ask::Section(section) => Contents {
             units: 9,
             digits: digits(section),
             canaries: 0,

@@ -6,6 +6,8 @@
 //! | the same, looked at after every probe, stopped whenever one likes | [`anytime()`], [`anytime_upper`] |
 //! | how much of what leaks do we see? | [`Sensitivity`], [`ByDepth`] |
 //! | what does a rate of seen leaks say of all leaks? | [`corrected`] |
+//! | does it happen more often here than there? | [`more_often`] |
+//! | are these faster than those? | [`faster`] |
 //! | how many probes prove something? | [`probes_needed`], [`detection_chance`], [`provable_rate`] |
 //!
 //! Everything here is a pure function of counts. Inputs are checked once, where they enter
@@ -20,16 +22,20 @@
 mod anytime;
 mod beta;
 mod exact;
+mod fisher;
 mod power;
 mod probability;
+mod rank;
 mod rate;
 mod sensitivity;
 mod tally;
 
 pub use anytime::{anytime, anytime_upper};
 pub use exact::{clopper_pearson, lower_bound, upper_bound};
+pub use fisher::more_often;
 pub use power::{detection_chance, probes_needed, provable_rate};
 pub use probability::{Confidence, Interval, OutOfRange, Probability};
+pub use rank::{MOST_RANKED, faster};
 pub use sensitivity::{ByDepth, Sensitivity, corrected};
 pub use tally::Tally;
 

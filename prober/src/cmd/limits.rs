@@ -66,6 +66,7 @@ pub async fn run(args: Args) -> Result<ExitCode, CommandError> {
             scenario: &scenario,
             seed,
             due_at: None,
+            replay: None,
         };
         let report = executor.find_limit(&session, &order).await?;
         match args.format {

@@ -5,6 +5,7 @@ pub mod demo;
 pub mod limits;
 pub mod once;
 pub mod power;
+pub mod replay;
 pub mod run;
 pub mod simulate;
 

@@ -58,13 +58,22 @@ pub async fn run(args: Args) -> Result<ExitCode, CommandError> {
         scenario,
         seed: args.seed.unwrap_or_else(random_seed),
         due_at: None,
+        replay: None,
     };
     let ended = executor.run(&session, &order).await;
     drop(executor);
     store.close().await;
+    conclude(ended, args.format)
+}
+
+/// Prints what is known of a round; its exit code.
+pub(super) fn conclude(
+    ended: Result<RoundReport, RoundError>,
+    format: Format,
+) -> Result<ExitCode, CommandError> {
     match ended {
         Ok(report) => {
-            show(&report, args.format)?;
+            show(&report, format)?;
             Ok(ExitCode::from(code(&report)))
         }
         // The database went away, but a leak that was proven must not be lost with it.
@@ -76,7 +85,7 @@ pub async fn run(args: Args) -> Result<ExitCode, CommandError> {
                 "prober: not everything is in the store: {}",
                 crate::errors::chain(&source)
             ));
-            show(&report, args.format)?;
+            show(&report, format)?;
             Ok(ExitCode::from(if report.leaks > 0 {
                 exit::FINDING
             } else {

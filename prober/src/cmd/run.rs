@@ -5,7 +5,7 @@ use crate::clock::{Clock, SystemClock};
 use crate::config::{Config, Scenario};
 use crate::errors;
 use crate::plan::{Order, Planner, Skipped};
-use crate::round::{Executor, RoundError, RoundOrder, RoundReport, SEED_BITS, Session};
+use crate::round::{Executor, RoundError, RoundOrder, SEED_BITS, Session};
 use crate::store::{SkippedRound, Store, StoreError};
 use canary_gen::key_file;
 use std::collections::HashMap;
@@ -95,7 +95,7 @@ struct Watch {
 
 /// What a task has done: a round, or the record of skipped ones.
 enum Ended {
-    Round(Result<RoundReport, Box<RoundError>>),
+    Round(Result<(), Box<RoundError>>),
     Skip(Result<(), StoreError>),
 }
 
@@ -160,8 +160,10 @@ impl Watch {
                 scenario,
                 seed,
                 due_at: Some(due_at),
+                replay: None,
             };
-            Ended::Round(executor.run(session, &round).await.map_err(Box::new))
+            let ended = executor.run(session, &round).await;
+            Ended::Round(ended.map(drop).map_err(Box::new))
         });
         self.orders.insert(task.id(), order);
     }
@@ -212,7 +214,7 @@ impl Watch {
         let endpoint = order.as_ref().map(|order| order.endpoint.as_str());
         let scenario = order.as_ref().map(|order| order.scenario.as_str());
         match ended {
-            Ok(Ended::Round(Ok(_)) | Ended::Skip(Ok(()))) => {}
+            Ok(Ended::Round(Ok(())) | Ended::Skip(Ok(()))) => {}
             Ok(Ended::Round(Err(error))) => {
                 self.unrecorded += 1;
                 let RoundError::Store { report, .. } = &*error;

@@ -114,10 +114,15 @@ raw_table!(RawScenario {
     min_sensitivity: f64,
     max_answer_tokens: i128,
     tokens: i128,
+    requests: i128,
     waves: i128,
     stride_tokens: i128,
     ladder: List<f64>,
     donor_fraction: f64,
+    chunk_tokens: i128,
+    cancel_within: Duration,
+    samples: i128,
+    id_fields: List<String>,
 });
 
 /// Every table with its keys, for the test of the documentation.

@@ -4,7 +4,7 @@ mod secrets;
 
 use super::*;
 use crate::endpoint::{Api, Limits, Proxy};
-use crate::scenario::Recipe;
+use crate::scenario::{Load, Recipe};
 use canary_gen::Form;
 use secrecy::ExposeSecret;
 use std::fs;
@@ -245,11 +245,12 @@ fn what_is_left_out_gets_its_default() {
         form: Form::Code,
         min_sensitivity: 0.5,
         max_answer_tokens: 96,
-        recipe: Recipe::Crosstalk {
+        recipe: Recipe::Crosstalk(Load {
             tokens: 1_500,
+            requests: 1,
             waves: 4,
             stride_tokens: 400,
-        },
+        }),
     };
     assert_eq!(config.scenario("one", "crosstalk"), Some((0, &expected)));
     assert_eq!(config.scenario("two", "crosstalk"), None);
@@ -331,7 +332,18 @@ fn a_full_file_says_it_all() {
         .iter()
         .map(|scenario| scenario.name.as_str())
         .collect();
-    assert_eq!(names, ["overflow", "crosstalk", "crosstalk-long"]);
+    assert_eq!(names[..3], ["overflow", "crosstalk", "crosstalk-long"]);
+    let mut kinds: Vec<&str> = config
+        .scenarios
+        .iter()
+        .map(|scenario| scenario.recipe.as_str())
+        .collect();
+    kinds.dedup();
+    assert_eq!(kinds.len(), 11, "every kind: {kinds:?}");
+    let identity = &config.scenarios.last().unwrap().recipe;
+    assert!(
+        matches!(identity, Recipe::Identity { id_fields, .. } if *id_fields == ["rid", "request_id"])
+    );
     assert_eq!(
         config.scenarios[0].endpoints,
         ["glm-prod", "lab", "own"],

@@ -31,6 +31,37 @@ pub enum HeaderText {
     Secret(SecretString),
 }
 
+/// What a request calls itself, where several call themselves the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SharedId {
+    /// The name, 16 hexadecimal digits.
+    pub id: String,
+    /// Fields of the body that carry it, beside the headers.
+    pub fields: Vec<String>,
+}
+
+impl SharedId {
+    /// Puts it into `x-request-id`, into `traceparent` (W3C Trace Context: the trace and the parent are both
+    /// named by it) and into its fields.
+    pub(super) fn add_to(&self, headers: &mut HeaderMap, body: &mut Value) {
+        let id = &self.id;
+        let named = [
+            ("x-request-id", id.clone()),
+            ("traceparent", format!("00-{id}{id}-{id}-01")),
+        ];
+        for (name, value) in named {
+            if let Ok(value) = HeaderValue::from_str(&value) {
+                headers.insert(HeaderName::from_static(name), value);
+            }
+        }
+        if let Value::Object(body) = body {
+            for field in &self.fields {
+                body.insert(field.clone(), Value::from(id.as_str()));
+            }
+        }
+    }
+}
+
 /// Why something cannot be added to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ExtrasError {
@@ -240,6 +271,22 @@ mod tests {
         );
         assert!(headers["x-team"].is_sensitive() && headers.len() == 2);
         assert!(!format!("{all:?}").contains("hush"));
+    }
+
+    #[test]
+    fn a_shared_name_stands_in_the_headers_and_in_its_fields() {
+        let shared = SharedId {
+            id: "0123456789abcdef".to_owned(),
+            fields: vec!["rid".to_owned()],
+        };
+        let (mut headers, mut body) = (HeaderMap::new(), json!({"model": "m"}));
+        shared.add_to(&mut headers, &mut body);
+        assert_eq!(headers["x-request-id"], "0123456789abcdef");
+        assert_eq!(
+            headers["traceparent"],
+            "00-0123456789abcdef0123456789abcdef-0123456789abcdef-01"
+        );
+        assert_eq!(body, json!({"model": "m", "rid": "0123456789abcdef"}));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What the documents of a response say about themselves: choices, ends, usage, errors.
 
 use super::api::{Api, Fact, Told};
+use super::digest::Digest;
 use super::outcome::Usage;
 
 /// Numbers from here on are nonsense, not counts of tokens.
@@ -26,6 +27,8 @@ pub(super) struct Facts {
     pub(super) counts: Counts,
     pub(super) model: Option<String>,
     pub(super) fingerprint: Option<String>,
+    /// What the response is called.
+    pub(super) id: Option<Digest>,
 }
 
 /// What a document says while it is being read. Counts only once the document is complete.
@@ -122,6 +125,9 @@ impl Draft {
         let path = api.dialect().unwrapped(path);
         self.learn(path, Told::Text(text));
         match path {
+            "id" | "response.id" | "message.id" | "meta_info.id" if !text.is_empty() => {
+                self.facts.id.get_or_insert_with(|| Digest::of(text));
+            }
             "object" | "type" if text == b"error" => drop(self.error()),
             "error" => self.error().add_words(text),
             "message" | "detail" | "type" | "msg" | "error_type" => self.loose.add_words(text),
@@ -224,6 +230,7 @@ impl Facts {
         self.truncated |= later.truncated;
         self.finish_reason = later.finish_reason.or(self.finish_reason.take());
         self.error = self.error.take().or(later.error);
+        self.id = self.id.or(later.id);
         self.counts.merge(&later.counts);
         self.model = later.model.or(self.model.take());
         self.fingerprint = later.fingerprint.or(self.fingerprint.take());

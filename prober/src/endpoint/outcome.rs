@@ -1,5 +1,6 @@
 //! What came of an exchange. Nothing in here ever holds text of a response.
 
+use super::digest::Digest;
 use super::limits::{Limit, Wait};
 use std::fmt;
 use std::time::Duration;
@@ -27,6 +28,20 @@ pub struct Exchange {
     pub model: Option<String>,
     /// The build or configuration that the endpoint says answered; as `model`.
     pub fingerprint: Option<String>,
+    /// What the endpoint calls its response.
+    pub response_id: Option<Digest>,
+}
+
+impl Exchange {
+    /// An exchange whose client went away after so long, as planned.
+    #[must_use]
+    pub fn cancelled(duration: Duration) -> Self {
+        Self {
+            outcome: Outcome::Cancelled,
+            duration,
+            ..Self::default()
+        }
+    }
 }
 
 impl Default for Exchange {
@@ -43,6 +58,7 @@ impl Default for Exchange {
             duration: Duration::ZERO,
             model: None,
             fingerprint: None,
+            response_id: None,
         }
     }
 }
@@ -103,6 +119,8 @@ pub enum Outcome {
     TooLarge(Limit),
     /// What it sent is no answer of this API; the reason is a fixed text of ours.
     Malformed(&'static str),
+    /// Our client went away before the end, as planned.
+    Cancelled,
     /// Nothing, or not the whole request, was sent, and that is not the endpoint's doing.
     Unsent(Unsent),
 }
@@ -171,6 +189,7 @@ impl Outcome {
             Self::CutOff(_) => "cut_off",
             Self::TooLarge(_) => "too_large",
             Self::Malformed(_) => "malformed",
+            Self::Cancelled => "cancelled",
             Self::Unsent(_) => "unsent",
         }
     }
@@ -224,6 +243,7 @@ impl fmt::Display for Outcome {
             Self::CutOff(cut) => write!(f, "the response ended too early: {cut}"),
             Self::TooLarge(limit) => write!(f, "the response was larger than `{limit}`"),
             Self::Malformed(reason) => write!(f, "the response is no answer of this API: {reason}"),
+            Self::Cancelled => f.write_str("our client went away, as planned"),
             Self::Unsent(unsent) => write!(f, "the request was not sent: {unsent}"),
         }
     }

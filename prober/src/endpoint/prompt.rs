@@ -7,7 +7,7 @@
 
 use super::api::{Ask, PROMPT};
 use super::reader::Asked;
-use super::{Extras, Limits, Target};
+use super::{Extras, Limits, SharedId, Target};
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use reqwest::header::HeaderMap;
@@ -34,6 +34,8 @@ pub struct Sender<'a> {
     pub extras: &'a Extras,
     /// The number of the round.
     pub round: &'a str,
+    /// What the request calls itself, if others call themselves the same.
+    pub shared_id: Option<&'a SharedId>,
 }
 
 /// A request ready to be sent once: its URL, its body's exact length, and what its text must be.
@@ -94,9 +96,13 @@ pub fn prepare(
         max_tokens,
         stream: target.stream,
     };
-    let (head, tail) = around_prompt(&sender.extras.body(&target.api, &ask, sender.round));
+    let mut body = sender.extras.body(&target.api, &ask, sender.round);
     let mut headers = HeaderMap::new();
     sender.extras.add_headers(sender.round, &mut headers);
+    if let Some(id) = sender.shared_id {
+        id.add_to(&mut headers, &mut body);
+    }
+    let (head, tail) = around_prompt(&body);
     let source = Source { head, prompt, tail };
     let mut hasher = Hasher::new(&SHA256);
     let mut content_length = 0;

@@ -67,6 +67,7 @@ pub async fn send(client: &TenantClient, prepared: Prepared, sink: &mut dyn Sink
         duration: timing.started.elapsed(),
         model: facts.model,
         fingerprint: facts.fingerprint,
+        response_id: facts.id,
     }
 }
 

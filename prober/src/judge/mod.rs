@@ -3,26 +3,36 @@
 //! Three-valued: a probe is a *leak*, *clean* with a proof that the endpoint could have told us, or
 //! *inconclusive* with its reason. Silence alone is never clean.
 
+mod compare;
+mod divergence;
 mod leak;
 mod limit;
+mod prefix;
+mod twin;
+mod usage;
 mod verdict;
 
 use crate::endpoint::{Exchange, Outcome};
 use crate::scenario::Role;
-use canary_gen::{ProbeNumber, Sighting, Slot, TenantNumber};
+use canary_gen::{KeyId, ProbeNumber, Sighting, Slot, TenantNumber};
+pub use compare::{Compared, compare};
+pub use leak::runs;
+pub use usage::is_odd as is_odd_count;
 pub use verdict::{ProbeResult, RoundCounts, RoundVerdict, judge_round};
 
 /// Everything a decision about one probe may look at.
 #[derive(Debug)]
 pub struct Case<'a> {
-    /// Who sent it.
+    /// Whose canaries are in its prompt.
     pub tenant: TenantNumber,
-    /// Which probe it is.
+    /// The probe that these say they are of: itself, or the one whose document it sent again.
     pub probe: ProbeNumber,
     /// What it was for.
     pub role: Role,
-    /// Whether its question asked for one of its own canaries.
-    pub asked: bool,
+    /// Which of its own canaries its question asked for, as far as the answer has room for them.
+    pub asked: &'a [Slot],
+    /// How many slots its document has.
+    pub slots: u32,
     /// The advertised context window, in tokens.
     pub context_tokens: u64,
     /// Length of the prompt by the calibrated estimate, in tokens.
@@ -91,7 +101,9 @@ pub enum Finding {
         donor_tenant: TenantNumber,
         /// Probe number in the canaries.
         donor_probe: ProbeNumber,
-        /// The leaked slots of the donor's context, in order.
+        /// The key they were minted with.
+        key: KeyId,
+        /// The leaked slots of the donor's context, in the order in which they came out.
         slots: Vec<Slot>,
     },
     /// A prompt over the advertised limit was answered instead of refused.
@@ -100,6 +112,51 @@ pub enum Finding {
         limit: u64,
         /// Length of the prompt, in tokens: as reported, or by the estimate.
         prompt_tokens: u64,
+    },
+    /// The endpoint counted far more or fewer tokens than the prompt has, though it read all of it.
+    UsageAnomaly {
+        /// Length of the prompt, in tokens.
+        estimated: u64,
+        /// As the endpoint reported it.
+        reported: u64,
+    },
+    /// The endpoint counted far fewer tokens than the prompt has and nothing shows that it read the rest.
+    Truncation {
+        /// Length of the prompt, in tokens.
+        estimated: u64,
+        /// As the endpoint reported it.
+        reported: u64,
+    },
+    /// A beginning that only another tenant had sent came from a prefix cache.
+    SharedPrefixCache {
+        /// The most tokens that the endpoint counted as cached; `None` if only times tell.
+        cached_tokens: Option<u64>,
+        /// As many are cached of a beginning that nobody has sent.
+        usual_tokens: Option<u64>,
+        /// Of so many readers …
+        readers: u64,
+        /// … so many had more than usual.
+        hits: u64,
+        /// How likely such times are without a shared cache.
+        chance: f64,
+    },
+    /// A response that another tenant had got was given again.
+    SharedResponse {
+        /// The probe that had got it.
+        first: ProbeNumber,
+    },
+    /// Equal requests had different answers where a stranger was near.
+    Divergence {
+        /// Beside strangers' requests; else after one.
+        beside: bool,
+        /// In so many sets it differed …
+        differing: u64,
+        /// … and without a stranger in so many …
+        differing_alone: u64,
+        /// … of so many.
+        sets: u64,
+        /// How likely that is if strangers make no difference.
+        chance: f64,
     },
 }
 
@@ -110,6 +167,25 @@ impl Finding {
         match self {
             Self::Leak { .. } => "leak",
             Self::LimitViolation { .. } => "limit_violation",
+            Self::UsageAnomaly { .. } => "usage_anomaly",
+            Self::Truncation { .. } => "truncation",
+            Self::SharedPrefixCache { .. } => "shared_prefix_cache",
+            Self::SharedResponse { .. } => "shared_response",
+            Self::Divergence { .. } => "divergence",
+        }
+    }
+
+    /// `confirmed` by something that cannot come by chance, or `suspected`.
+    #[must_use]
+    pub fn certainty(&self) -> &'static str {
+        match self {
+            Self::Truncation { .. }
+            | Self::Divergence { .. }
+            | Self::SharedPrefixCache {
+                cached_tokens: None,
+                ..
+            } => "suspected",
+            _ => "confirmed",
         }
     }
 }
@@ -147,6 +223,7 @@ pub fn judge(case: &Case<'_>) -> (Verdict, Vec<Finding>) {
     let mut findings = leak::find(case);
     let leaked = !findings.is_empty();
     findings.extend(limit::find(case));
+    findings.extend(usage::find(case));
     let verdict = if leaked {
         Verdict::Leak
     } else {
@@ -161,6 +238,27 @@ pub fn judge(case: &Case<'_>) -> (Verdict, Vec<Finding>) {
 pub fn recalled(case: &Case<'_>) -> u32 {
     let own = |seen: &&Seen| is_own(case, seen) && seen.in_answer;
     case.seen.iter().filter(own).count() as u32
+}
+
+impl Case<'_> {
+    /// How deep in the prompt a slot of its document stands, from 0 to 1.
+    #[must_use]
+    pub fn depth(&self, slot: Slot) -> f64 {
+        slot.get() as f64 / f64::from(self.slots.max(1))
+    }
+}
+
+/// Of the canaries that were asked for: how deep each stood, and whether the answer gave it back.
+#[must_use]
+pub fn recall_by_depth(case: &Case<'_>) -> Vec<(f64, bool)> {
+    let came_back = |slot: Slot| {
+        let mut own = case.seen.iter().filter(|seen| is_own(case, seen));
+        own.any(|seen| seen.in_answer && seen.sighting.identity.slot == slot)
+    };
+    let asked = case.asked.iter();
+    asked
+        .map(|&slot| (case.depth(slot), came_back(slot)))
+        .collect()
 }
 
 fn is_own(case: &Case<'_>, seen: &Seen) -> bool {
@@ -180,7 +278,7 @@ fn without_leak(case: &Case<'_>) -> Verdict {
         }
         Outcome::Answered if is_truncated(case) => Verdict::Inconclusive(Doubt::Truncated),
         Outcome::Answered if recalled(case) > 0 => Verdict::Clean(Proof::Recall),
-        Outcome::Answered if !case.asked => Verdict::Inconclusive(Doubt::NothingPlanted),
+        Outcome::Answered if case.asked.is_empty() => Verdict::Inconclusive(Doubt::NothingPlanted),
         Outcome::Answered => Verdict::Inconclusive(Doubt::NoRecall),
         Outcome::RejectedTooLong { .. } => Verdict::Clean(Proof::Rejected),
         other => Verdict::Inconclusive(Doubt::Outcome(other.as_str())),

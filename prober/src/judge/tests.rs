@@ -59,7 +59,8 @@ fn verdict_on(outcome: Outcome, prompt_tokens: u64, seen: &[Seen]) -> (Verdict, 
         tenant: tenant(1),
         probe: probe(7),
         role: Role::Peer,
-        asked: true,
+        asked: &[Slot::new(3).unwrap()],
+        slots: 10,
         context_tokens: LIMIT,
         estimated_tokens: prompt_tokens,
         exchange: &exchange(outcome, prompt_tokens),
@@ -88,7 +89,8 @@ fn an_answer_to_less_than_half_of_the_prompt_proves_nothing_even_with_an_own_can
             tenant: tenant(1),
             probe: probe(7),
             role: Role::Peer,
-            asked: true,
+            asked: &[Slot::new(3).unwrap()],
+            slots: 10,
             context_tokens: LIMIT,
             estimated_tokens: 5_000,
             exchange: &exchange(outcome, reported),
@@ -125,12 +127,14 @@ fn a_foreign_canary_is_a_leak_wherever_it_stands_and_whatever_the_outcome() {
             ];
             let (verdict, findings) = verdict_on(outcome.clone(), 500, &found);
             assert_eq!(verdict, Verdict::Leak);
-            let slots = vec![Slot::new(4).unwrap(), Slot::new(9).unwrap()];
+            // Both are said to stand at the same place: in the order in which they were seen.
+            let slots = vec![Slot::new(9).unwrap(), Slot::new(4).unwrap()];
             assert_eq!(
                 findings,
                 [Finding::Leak {
                     donor_tenant: tenant(2),
                     donor_probe: probe(5),
+                    key: KeyRing::from_root(&[1; 32]).minting().id(),
                     slots
                 }]
             );
@@ -181,19 +185,33 @@ fn an_answer_over_the_limit_is_a_violation_by_report_or_by_estimate() {
         tenant: tenant(1),
         probe: probe(7),
         role: Role::Overlong,
-        asked: true,
+        asked: &[Slot::new(3).unwrap()],
+        slots: 10,
         context_tokens: LIMIT,
         estimated_tokens: 12_000,
         exchange: &exchange(Outcome::Answered, 1),
         seen: &own,
     });
-    assert_eq!(findings, [violation(12_000)]);
+    let anomaly = Finding::UsageAnomaly {
+        estimated: 12_000,
+        reported: 1,
+    };
+    assert_eq!(findings, [violation(12_000), anomaly]);
 }
 
 fn result(role: Role, outcome: Outcome, verdict: Verdict, own_canaries: u32) -> ProbeResult {
     ProbeResult {
+        number: probe(1),
+        tenant: 0,
         role,
+        set: 0,
         asked: true,
+        depths: vec![],
+        answer: None,
+        response_id: None,
+        cached_tokens: None,
+        ttft: None,
+        prompt_tokens: 500,
         outcome,
         verdict,
         own_canaries,
@@ -235,7 +253,7 @@ fn a_round_is_clean_only_with_enough_recall() {
         recalled_by(Role::Peer),
         silent(Role::Peer),
     ];
-    let (verdict, counts) = judge_round(&enough, 0.5);
+    let (verdict, counts) = judge_round(&enough, &Compared::default(), 0.5);
     assert_eq!(verdict, RoundVerdict::Clean);
     assert_eq!(
         (
@@ -246,7 +264,7 @@ fn a_round_is_clean_only_with_enough_recall() {
         ),
         (3, 3, 2, 1)
     );
-    let (verdict, _) = judge_round(&enough, 0.7);
+    let (verdict, _) = judge_round(&enough, &Compared::default(), 0.7);
     assert_eq!(
         verdict.reason(),
         Some("own-canary recall 0.67 is below the required 0.70")
@@ -255,7 +273,13 @@ fn a_round_is_clean_only_with_enough_recall() {
 
 #[test]
 fn refusals_alone_and_failures_alone_and_nothing_at_all_prove_nothing() {
-    let nobody = |results: &[ProbeResult]| judge_round(results, 0.5).0.reason().unwrap().to_owned();
+    let nobody = |results: &[ProbeResult]| {
+        judge_round(results, &Compared::default(), 0.5)
+            .0
+            .reason()
+            .unwrap()
+            .to_owned()
+    };
     assert_eq!(
         nobody(&[refused(Role::Victim)]),
         "no probe was answered (mostly rejected_too_long)"
@@ -280,7 +304,7 @@ fn a_round_whose_over_long_probes_all_failed_is_not_clean_however_good_the_rest(
         failed(Role::Overlong),
         failed(Role::Overlong),
     ];
-    let (verdict, _) = judge_round(&results, 0.5);
+    let (verdict, _) = judge_round(&results, &Compared::default(), 0.5);
     assert_eq!(
         verdict.reason(),
         Some("only 0 of 2 overlong probes were conclusive")
@@ -288,7 +312,10 @@ fn a_round_whose_over_long_probes_all_failed_is_not_clean_however_good_the_rest(
     let mut refusing = results;
     refusing[3] = refused(Role::Overlong);
     refusing[4] = refused(Role::Overlong);
-    assert_eq!(judge_round(&refusing, 0.5).0, RoundVerdict::Clean);
+    assert_eq!(
+        judge_round(&refusing, &Compared::default(), 0.5).0,
+        RoundVerdict::Clean
+    );
 }
 
 #[test]
@@ -297,9 +324,14 @@ fn a_leak_even_in_an_answer_to_a_calibration_request_makes_the_round_a_leak() {
     leaking.findings.push(Finding::Leak {
         donor_tenant: tenant(2),
         donor_probe: probe(3),
+        key: KeyRing::from_root(&[1; 32]).minting().id(),
         slots: vec![Slot::new(0).unwrap()],
     });
-    let (verdict, counts) = judge_round(&[leaking, recalled_by(Role::Peer)], 0.5);
+    let (verdict, counts) = judge_round(
+        &[leaking, recalled_by(Role::Peer)],
+        &Compared::default(),
+        0.5,
+    );
     assert_eq!(
         (verdict, counts.leaks, counts.probes),
         (RoundVerdict::Leak, 1, 1)
@@ -313,5 +345,49 @@ fn a_limit_violation_without_a_leak_is_a_finding() {
         limit: 1,
         prompt_tokens: 2,
     });
-    assert_eq!(judge_round(&[violating], 0.5).0, RoundVerdict::Finding);
+    assert_eq!(
+        judge_round(&[violating], &Compared::default(), 0.5).0,
+        RoundVerdict::Finding
+    );
+}
+
+mod together;
+
+/// Judges an answer to a prompt of 5,000 tokens of which the endpoint reports so many, and which gave back
+/// the canary of this slot of 10.
+fn counted(reported: u64, slot: u64) -> Vec<Finding> {
+    judge(&Case {
+        tenant: tenant(1),
+        probe: probe(7),
+        role: Role::Victim,
+        asked: &[Slot::new(slot).unwrap()],
+        slots: 10,
+        context_tokens: LIMIT,
+        estimated_tokens: 5_000,
+        exchange: &exchange(Outcome::Answered, reported),
+        seen: &[seen(1, 7, slot, true)],
+    })
+    .1
+}
+
+#[test]
+fn a_count_far_off_is_an_anomaly_if_all_was_read_and_else_a_truncation() {
+    let (estimated, anomaly) = (5_000, "usage_anomaly");
+    let kinds = |reported, slot| -> Vec<&str> {
+        counted(reported, slot).iter().map(Finding::kind).collect()
+    };
+    assert_eq!(kinds(1, 3), [anomaly]);
+    assert_eq!(kinds(9_000, 3), [anomaly]);
+    assert_eq!(kinds(3_000, 0), [anomaly], "its head was read");
+    assert_eq!(kinds(3_000, 9), ["truncation"]);
+    for fine in [4_600, 5_000, 7_400] {
+        assert_eq!(counted(fine, 9), []);
+    }
+    assert_eq!(
+        counted(3_000, 9),
+        [Finding::Truncation {
+            estimated,
+            reported: 3_000
+        }]
+    );
 }

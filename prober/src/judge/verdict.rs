@@ -1,17 +1,38 @@
 //! The verdict on a whole round.
 
-use super::{Finding, Proof, Verdict};
-use crate::endpoint::Outcome;
+use super::{Compared, Finding, Proof, Verdict};
+use crate::bounds::{ByDepth, Sensitivity, Tally};
+use crate::endpoint::{Digest, Outcome};
 use crate::scenario::Role;
+use canary_gen::ProbeNumber;
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 /// One judged probe, as the verdict on its round sees it.
 #[derive(Clone, Debug)]
 pub struct ProbeResult {
+    /// Which one.
+    pub number: ProbeNumber,
+    /// Who sent it: an index into the endpoint's tenants.
+    pub tenant: usize,
     /// What it was for.
     pub role: Role,
-    /// Whether its question asked for an own canary.
+    /// Probes of one number are compared with each other.
+    pub set: u32,
+    /// Whether its question asked for own canaries.
     pub asked: bool,
+    /// Of the canaries it asked for: how deep in its prompt each stood, and whether it came back.
+    pub depths: Vec<(f64, bool)>,
+    /// The answer's text.
+    pub answer: Option<Digest>,
+    /// What the endpoint calls its response.
+    pub response_id: Option<Digest>,
+    /// Tokens of the prompt that came from a cache, as the endpoint counted.
+    pub cached_tokens: Option<u64>,
+    /// Time to the answer's first text.
+    pub ttft: Option<Duration>,
+    /// Length of the prompt, in tokens: as reported, or by the estimate.
+    pub prompt_tokens: u64,
     /// What the endpoint did.
     pub outcome: Outcome,
     /// What it turned out to be.
@@ -22,8 +43,8 @@ pub struct ProbeResult {
     pub findings: Vec<Finding>,
 }
 
-/// The numbers of a round, calibration left out.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// The numbers of a round, calibration and prompts without canaries left out.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RoundCounts {
     /// Probes judged.
     pub probes: u32,
@@ -35,10 +56,14 @@ pub struct RoundCounts {
     pub inconclusive: u32,
     /// Probes refused as too long.
     pub rejected: u32,
+    /// Probes whose client went away, as planned; they count as nothing else, unless they leaked.
+    pub cancelled: u32,
     /// Answered probes whose question asked for an own canary.
     pub asked: u32,
     /// Of those, how many gave one back.
     pub recalled: u32,
+    /// Recall of each canary that was asked for, by its depth.
+    pub by_depth: ByDepth,
 }
 
 impl RoundCounts {
@@ -47,6 +72,19 @@ impl RoundCounts {
     #[must_use]
     pub fn sensitivity(&self) -> Option<f64> {
         (self.asked > 0).then(|| f64::from(self.recalled) / f64::from(self.asked))
+    }
+
+    /// The same, for bounds. Never more recalled than asked.
+    #[must_use]
+    pub fn recall(&self) -> Sensitivity {
+        Sensitivity::new(self.recalled.into(), self.asked.into()).unwrap_or_default()
+    }
+
+    /// Responses that could have told of a leak, and those that did.
+    #[must_use]
+    pub fn responses(&self) -> Tally {
+        let told = self.clean.saturating_sub(self.rejected) + self.leaks;
+        Tally::new(self.leaks.into(), told.into()).unwrap_or_default()
     }
 }
 
@@ -91,15 +129,21 @@ impl RoundVerdict {
 /// probes that answered; and for each role that is the point of the scenario, at least half of its
 /// probes conclusive, so that a round whose over-long requests all timed out is not called clean.
 #[must_use]
-pub fn judge_round(results: &[ProbeResult], min_sensitivity: f64) -> (RoundVerdict, RoundCounts) {
+pub fn judge_round(
+    results: &[ProbeResult],
+    compared: &Compared,
+    min_sensitivity: f64,
+) -> (RoundVerdict, RoundCounts) {
     let counts = count(results);
-    let has_finding = results.iter().any(|result| !result.findings.is_empty());
+    let has_finding =
+        results.iter().any(|result| !result.findings.is_empty()) || !compared.findings.is_empty();
     let verdict = if results.iter().any(|result| result.verdict == Verdict::Leak) {
         RoundVerdict::Leak
     } else if has_finding {
         RoundVerdict::Finding
     } else {
-        match doubt(results, &counts, min_sensitivity) {
+        let doubt = doubt(results, &counts, min_sensitivity);
+        match doubt.or_else(|| compared.doubts.first().cloned()) {
             Some(reason) => RoundVerdict::Inconclusive(reason),
             None => RoundVerdict::Clean,
         }
@@ -112,16 +156,23 @@ fn count(results: &[ProbeResult]) -> RoundCounts {
     for result in results {
         // A leak counts wherever it shows, even in an answer to a calibration request.
         counts.leaks += u32::from(result.verdict == Verdict::Leak);
-        if result.role == Role::Calibration {
+        if matches!(result.role, Role::Calibration | Role::Twin) {
             continue;
         }
         counts.probes += 1;
+        if result.outcome == Outcome::Cancelled {
+            counts.cancelled += u32::from(result.verdict != Verdict::Leak);
+            continue;
+        }
         counts.clean += u32::from(matches!(result.verdict, Verdict::Clean(_)));
         counts.rejected += u32::from(result.verdict == Verdict::Clean(Proof::Rejected));
         counts.inconclusive += u32::from(matches!(result.verdict, Verdict::Inconclusive(_)));
         if result.asked && result.outcome == Outcome::Answered {
             counts.asked += 1;
             counts.recalled += u32::from(result.own_canaries > 0);
+            for &(depth, came_back) in &result.depths {
+                counts.by_depth.observe(depth, came_back);
+            }
         }
     }
     counts

@@ -140,7 +140,9 @@ fn solve(matrix: Matrix, vector: Vector) -> Vector {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use canary_gen::{Document, DocumentSpec, KeyRing, Layout, ProbeNumber, Seed, TenantNumber};
+    use canary_gen::{
+        Document, DocumentSpec, KeyRing, Layout, ProbeNumber, Question, Seed, TenantNumber,
+    };
 
     fn document(tokens: u64, stride_tokens: u32, measure: TokenMeasure) -> Summary {
         let spec = DocumentSpec {
@@ -150,6 +152,8 @@ mod tests {
             form: Form::Code,
             layout: Layout::Sparse { stride_tokens },
             tokens,
+            head: None,
+            question: Question::One,
             closing: 0,
             measure,
         };

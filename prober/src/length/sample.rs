@@ -4,7 +4,8 @@ use super::words::{Costs, Known, count_together};
 use super::{CountError, Counter};
 use canary_gen::document::{SMALLEST_STRIDE, Summary};
 use canary_gen::{
-    Document, DocumentSpec, Form, KeyRing, Layout, ProbeNumber, Seed, TenantNumber, TokenMeasure,
+    Document, DocumentSpec, Form, KeyRing, Layout, ProbeNumber, Question, Seed, TenantNumber,
+    TokenMeasure,
 };
 
 /// Lengths and strides, in tokens: most words of the filler, and enough canaries for an average.
@@ -41,10 +42,12 @@ pub async fn sample(
             probe,
             form,
             layout: match layout {
-                Layout::Sparse { .. } => Layout::Sparse { stride_tokens },
+                Layout::Sparse { .. } | Layout::Plain => Layout::Sparse { stride_tokens },
                 Layout::Dense => layout,
             },
             tokens,
+            head: None,
+            question: Question::One,
             closing: 0,
             measure,
         };

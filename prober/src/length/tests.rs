@@ -6,7 +6,8 @@
 use super::*;
 use canary_gen::document::SMALLEST_STRIDE;
 use canary_gen::{
-    Document, DocumentSpec, Form, KeyRing, Layout, ProbeNumber, Seed, TenantNumber, TokenMeasure,
+    Document, DocumentSpec, Form, KeyRing, Layout, ProbeNumber, Question, Seed, TenantNumber,
+    TokenMeasure,
 };
 use std::path::{Path, PathBuf};
 
@@ -26,6 +27,8 @@ fn spec(form: Form, layout: Layout, tokens: u64, seed: u64) -> DocumentSpec {
         form,
         layout,
         tokens,
+        head: None,
+        question: Question::One,
         closing: 0,
         measure: TokenMeasure::assumed(form),
     }

@@ -1,10 +1,11 @@
 //! The search for an endpoint's real limit: a round whose next probe depends on the last one.
 
-use super::{CutShort, Event, Executor, FindingReport, RoundError, RoundOrder, Running, Session};
+use super::running::{CutShort, Running};
+use super::{Event, Executor, FindingReport, RoundError, RoundOrder, Session};
 use crate::endpoint::Outcome;
 use crate::judge::{Doubt, ProbeResult, Verdict};
 use crate::scenario::{self, Fate, LimitSearch, PlannedProbe, Recipe, Role, Schedule};
-use canary_gen::{Layout, Seed};
+use canary_gen::Seed;
 use serde::Serialize;
 use std::fmt;
 use std::time::Instant;
@@ -63,26 +64,20 @@ impl Executor {
             Recipe::Limits { budget_tokens } => budget_tokens,
             _ => 0,
         };
-        let probe = |index: usize, tokens: u64| PlannedProbe {
-            tenant: index % plan.tenants,
-            role: if tokens > plan.context_tokens {
+        let probe = |index: usize, tokens: u64| {
+            let role = if tokens > plan.context_tokens {
                 Role::Overlong
             } else {
                 Role::Victim
-            },
-            tokens,
-            layout: Layout::Sparse {
-                stride_tokens: STRIDE_TOKENS,
-            },
-            form: plan.form,
-            seed: seed.child_number("length", index as u64),
-            max_answer_tokens: plan.max_answer_tokens,
+            };
+            let seed = seed.child_number("length", index as u64);
+            PlannedProbe::new(&plan, index % plan.tenants, role, tokens, seed).sparse(STRIDE_TOKENS)
         };
         let main = Schedule {
             steps: vec![vec![probe(0, plan.context_tokens)]],
         };
         let id = self
-            .begin(session, order)
+            .begin(session, order, &plan)
             .await
             .map_err(super::without_report)?;
         let settled = session.settle_lengths(&main, id).await;
@@ -93,9 +88,11 @@ impl Executor {
             executor: self,
             session,
             scenario: order.scenario,
+            recipe: plan.recipe.clone(),
             id,
             report: session.empty_report(id, order),
             results: Vec::new(),
+            documents: Vec::new(),
         };
         let spent = steps.iter().flatten().map(|probe| probe.tokens).sum();
         let mut search =
@@ -161,12 +158,11 @@ impl Running<'_> {
         count: usize,
         calibrating: usize,
     ) -> Result<(), CutShort> {
-        let all: Vec<&Vec<PlannedProbe>> = steps.iter().collect();
-        let numbers = self.executor.number(self.session, self.id, &all).await;
+        let numbers = self.executor.number(self.session, self.id, steps).await;
         let numbers = numbers.map_err(CutShort::Store)?;
-        let first = all.len() - count;
-        let before: usize = all[..first].iter().map(|step| step.len()).sum();
-        self.steps(&all[first..], &numbers[before..], calibrating)
+        let first = steps.len() - count;
+        let before: usize = steps[..first].iter().map(Vec::len).sum();
+        self.steps(&steps[first..], &numbers[before..], calibrating)
             .await
     }
 }

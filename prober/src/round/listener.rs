@@ -1,10 +1,11 @@
 //! The listener: scans every text of a response as it arrives, and keeps nothing but sightings.
 
-use crate::endpoint::{Place, Sink};
+use crate::endpoint::{Digest, Hasher, Place, Sink};
 use crate::judge::Seen;
 use canary_gen::scan::Effort;
 use canary_gen::{Identity, KeyId, KeyRing, Scanner, Sighting};
 use std::collections::{BTreeMap, HashMap};
+use tokio_util::sync::CancellationToken;
 
 /// A response full of canaries must not fill our memory; this many different ones prove enough.
 const MOST_SEEN: usize = 20_000;
@@ -20,6 +21,20 @@ pub(super) struct Listener {
     seen: BTreeMap<(Identity, KeyId), Seen>,
     /// Different canaries beyond [`MOST_SEEN`].
     overflowed: u64,
+    /// The model's own words, by where they stood.
+    answers: BTreeMap<String, Hasher>,
+    /// How many pieces of them came.
+    pieces: u32,
+    /// Who is told when so many have come.
+    waiting: Option<(u32, CancellationToken)>,
+}
+
+/// What was heard of a response.
+pub(super) struct Heard {
+    /// Every different canary.
+    pub(super) seen: Vec<Seen>,
+    /// The model's own words, if it said any.
+    pub(super) answer: Option<Digest>,
 }
 
 impl Listener {
@@ -30,11 +45,21 @@ impl Listener {
             spent_beside: 0,
             seen: BTreeMap::new(),
             overflowed: 0,
+            answers: BTreeMap::new(),
+            pieces: 0,
+            waiting: None,
         }
     }
 
+    /// Is cancelled once so many pieces of the model's own words have come.
+    pub(super) fn after_pieces(&mut self, pieces: u32) -> CancellationToken {
+        let token = CancellationToken::new();
+        self.waiting = Some((pieces, token.clone()));
+        token
+    }
+
     /// Ends every text and hands out what was seen.
-    pub(super) fn finish(mut self) -> Vec<Seen> {
+    pub(super) fn finish(mut self) -> Heard {
         let mut found = Vec::new();
         for (place, scanner) in std::mem::take(&mut self.scanners) {
             scanner.finish(&mut found);
@@ -46,7 +71,32 @@ impl Listener {
                 "a response held more canaries than are kept"
             );
         }
-        self.seen.into_values().collect()
+        let mut words = Hasher::default();
+        let has_words = !self.answers.is_empty();
+        for (place, hasher) in self.answers {
+            words.push(place.as_bytes());
+            words.push(hasher.finish().as_bytes());
+        }
+        Heard {
+            seen: self.seen.into_values().collect(),
+            answer: has_words.then(|| words.finish()),
+        }
+    }
+
+    fn hear(&mut self, place: &Place, bytes: &[u8]) {
+        let Place::Text { path, answer: true } = place else {
+            return;
+        };
+        match self.answers.get_mut(path) {
+            Some(hasher) => hasher.push(bytes),
+            None => self.answers.entry(path.clone()).or_default().push(bytes),
+        }
+        self.pieces += 1;
+        if let Some((pieces, token)) = &self.waiting
+            && self.pieces >= *pieces
+        {
+            token.cancel();
+        }
     }
 
     fn note(&mut self, place: &Place, found: &mut Vec<Sighting>) {
@@ -80,6 +130,7 @@ impl Listener {
 
 impl Sink for Listener {
     fn piece(&mut self, place: &Place, bytes: &[u8]) {
+        self.hear(place, bytes);
         let mut found = Vec::new();
         if !self.scanners.contains_key(place) {
             let scanner = Scanner::new(self.ring.clone());

@@ -4,38 +4,40 @@
 //! schedule ─▶ weave ─▶ pre-flight scan ─▶ record as sent ─▶ send, scan while reading ─▶ judge ─▶ record
 //! ```
 
+mod document;
 mod lengths;
 mod limits;
 mod listener;
+mod locate;
 mod preflight;
 mod probe;
 mod report;
+mod running;
 mod session;
 mod text;
+mod together;
 
 pub use limits::LimitReport;
 pub use preflight::Preflight;
-pub use report::{DonorReport, FindingReport, RoundReport};
+pub use report::{
+    DivergenceReport, DonorReport, FindingReport, HistoryReport, PartReport, PrefixReport,
+    RoundReport,
+};
 pub use session::{Session, SessionError, State as SessionState};
 pub(crate) use text::grouped;
 
 use crate::clock::Clock;
 use crate::config::Scenario;
 use crate::ids::RoundId;
-use crate::judge::{ProbeResult, RoundVerdict, judge_round};
-use crate::length::CountError;
-use crate::scenario::{self, Need, PlannedProbe, Role};
-use crate::store::{NewProbe, NewRound, RoundEnd, SkippedRound, Store, StoreError};
+use crate::scenario::{self, Order, PlannedProbe, Role, Schedule};
+use crate::store::{NewProbe, NewRound, SkippedRound, Store, StoreError};
 use canary_gen::{KeyRing, ProbeNumber, Seed};
-use futures_util::future::join_all;
-use probe::Judged;
+use running::{CutShort, Running};
 use std::future::Future;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use time::OffsetDateTime;
-use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::AbortOnDropHandle;
 
 /// How long a failing database is still waited for once we have been asked to stop.
 const PATIENCE_WHEN_STOPPING: Duration = Duration::from_secs(10);
@@ -84,6 +86,17 @@ pub struct RoundOrder<'a> {
     pub seed: u64,
     /// Its place on the time grid; `None` if started by hand.
     pub due_at: Option<OffsetDateTime>,
+    /// The round it repeats, if any.
+    pub replay: Option<Replay>,
+}
+
+/// A round to be repeated.
+#[derive(Clone, Debug)]
+pub struct Replay {
+    /// Which one.
+    pub of: RoundId,
+    /// What its scenario looked at.
+    pub plan: Order,
 }
 
 /// Why a round could not be carried through.
@@ -117,16 +130,6 @@ pub struct Executor {
     pub stop: CancellationToken,
 }
 
-/// A round under way.
-struct Running<'a> {
-    executor: &'a Executor,
-    session: &'a Session,
-    scenario: &'a Scenario,
-    id: RoundId,
-    report: RoundReport,
-    results: Vec<ProbeResult>,
-}
-
 impl Executor {
     /// Carries out one round.
     ///
@@ -138,17 +141,17 @@ impl Executor {
         order: &RoundOrder<'_>,
     ) -> Result<RoundReport, RoundError> {
         let begun = Instant::now();
-        let plan = session.order(order.scenario, Seed::from_number(order.seed));
+        let plan = order.plan(session);
         let main = scenario::schedule(&plan);
-        let id = self.begin(session, order).await.map_err(without_report)?;
+        let id = self.begin(session, order, &plan).await;
+        let id = id.map_err(without_report)?;
         let settled = session.settle_lengths(&main, id).await;
         let need = |form, layout| session.need(form, layout);
         let calibration = scenario::calibration(&plan, &main, need);
-        let steps: Vec<&Vec<PlannedProbe>> = calibration.steps.iter().chain(&main.steps).collect();
-        let numbers = self
-            .number(session, id, &steps)
-            .await
-            .map_err(without_report)?;
+        let calibrating = calibration.steps.len();
+        let Schedule { steps } = main.after(calibration);
+        let numbers = self.number(session, id, &steps).await;
+        let numbers = numbers.map_err(without_report)?;
         (self.observer)(&Event::Started {
             endpoint: &session.endpoint.name,
             scenario: &order.scenario.name,
@@ -158,15 +161,14 @@ impl Executor {
             executor: self,
             session,
             scenario: order.scenario,
+            recipe: plan.recipe,
             id,
             report: session.empty_report(id, order),
             results: Vec::with_capacity(numbers.len()),
+            documents: Vec::with_capacity(numbers.len()),
         };
         let cut_short = match settled {
-            Ok(()) => {
-                let calibrating = calibration.steps.len();
-                running.steps(&steps, &numbers, calibrating).await
-            }
+            Ok(()) => running.steps(&steps, &numbers, calibrating).await,
             Err(error) => Err(CutShort::uncounted(&error)),
         };
         running.end(cut_short, begun).await
@@ -184,13 +186,17 @@ impl Executor {
         &self,
         session: &Session,
         order: &RoundOrder<'_>,
+        plan: &Order,
     ) -> Result<RoundId, StoreError> {
         let key = self.ring.minting().id();
         let round = NewRound {
             endpoint: session.registered.id,
-            scenario: order.scenario.recipe.as_str(),
+            scenario: plan.recipe.as_str(),
             name: order.scenario.name.clone(),
             seed: order.seed,
+            // Numbers and texts of our own: nothing in it cannot be written.
+            plan: serde_json::to_value(plan).unwrap_or_default(),
+            replay_of: order.replay.as_ref().map(|replay| replay.of),
             key,
             due_at: order.due_at,
             started_at: self.clock.now(),
@@ -204,20 +210,16 @@ impl Executor {
         &self,
         session: &Session,
         round: RoundId,
-        steps: &[&Vec<PlannedProbe>],
+        steps: &[Vec<PlannedProbe>],
     ) -> Result<Vec<ProbeNumber>, StoreError> {
         let probes: Vec<NewProbe> = steps
             .iter()
             .enumerate()
             .flat_map(|(step, probes)| probes.iter().map(move |probe| (step, probe)))
-            .map(|(step, probe)| NewProbe {
-                tenant: session.registered.tenants[probe.tenant].id,
+            .map(|(step, &planned)| NewProbe {
+                tenant: session.registered.tenants[planned.tenant].id,
                 step: step as u32,
-                role: probe.role.as_str(),
-                form: probe.form,
-                layout: probe.layout,
-                seed: probe.seed,
-                tokens: probe.tokens,
+                planned,
             })
             .collect();
         let now = self.clock.now();
@@ -266,158 +268,16 @@ fn without_report(source: StoreError) -> RoundError {
     }
 }
 
-impl Running<'_> {
-    /// Carries out step after step; tells why it ended before the last one, if it did.
-    async fn steps(
-        &mut self,
-        steps: &[&Vec<PlannedProbe>],
-        numbers: &[ProbeNumber],
-        calibration_steps: usize,
-    ) -> Result<(), CutShort> {
-        let mut rest = numbers;
-        for (index, &step) in steps.iter().enumerate() {
-            if self.executor.stop.is_cancelled() {
-                return Err(CutShort::Reason("stopped before its end".to_owned()));
-            }
-            let steerable =
-                |probe: &PlannedProbe| self.session.need(probe.form, probe.layout) == Need::Nothing;
-            if index >= calibration_steps && !step.iter().all(steerable) {
-                return Err(CutShort::Reason(format!(
-                    "the endpoint's token count could not be learnt ({})",
-                    self.last_outcome()
-                )));
-            }
-            let (these, others) = rest.split_at(step.len());
-            rest = others;
-            // A task each: scanning a response keeps a thread busy, and there may be a thousand.
-            let probes = step.iter().zip(these).map(|(&planned, &number)| {
-                let (executor, session, id) =
-                    (self.executor.clone(), self.session.clone(), self.id);
-                AbortOnDropHandle::new(tokio::spawn(async move {
-                    probe::run(&executor, &session, id, &planned, number).await
-                }))
-            });
-            // The others of the step are judged and recorded even if one could not be.
-            let mut failure = None;
-            for judged in join_all(probes).await {
-                match judged {
-                    Ok(Ok(judged)) => self.take(judged),
-                    Ok(Err(error)) => failure = failure.or(Some(CutShort::from(error))),
-                    Err(error) => failure = failure.or(Some(CutShort::panicked(error))),
-                }
-            }
-            if let Some(failure) = failure {
-                return Err(failure);
-            }
-        }
-        Ok(())
-    }
-
-    fn take(&mut self, judged: Judged) {
-        self.report.measured_limit_tokens = judged.limit.or(self.report.measured_limit_tokens);
-        if let Some(error) = judged.length_error {
-            let worst = self.report.length_error.unwrap_or(0.0);
-            self.report.length_error = Some(worst.max(error));
-        }
-        self.report.findings.extend(judged.findings);
-        self.results.push(judged.result);
-    }
-
-    fn last_outcome(&self) -> &'static str {
-        self.results
-            .last()
-            .map_or("nothing was sent", |result| match &result.outcome {
-                crate::endpoint::Outcome::Answered => "no `usage.prompt_tokens` in its answers",
-                other => other.as_str(),
-            })
-    }
-
-    async fn end(
-        mut self,
-        steps: Result<(), CutShort>,
-        begun: Instant,
-    ) -> Result<RoundReport, RoundError> {
-        let (mut verdict, counts) = judge_round(&self.results, self.scenario.min_sensitivity);
-        let mut failure = None;
-        match steps {
-            Ok(()) => {}
-            // What was proven stays proven; what was not is not clean.
-            Err(CutShort::Reason(reason))
-                if matches!(verdict, RoundVerdict::Clean | RoundVerdict::Inconclusive(_)) =>
-            {
-                verdict = RoundVerdict::Inconclusive(reason);
-            }
-            Err(CutShort::Reason(_)) => {}
-            Err(CutShort::Store(error)) => failure = Some(error),
-        }
-        self.report.set_verdict(&verdict, &counts);
-        self.report.lengths_by = self.session.lengths().as_str();
-        self.report.duration_ms = begun.elapsed().as_millis() as u64;
-        let executor = self.executor;
-        let end = RoundEnd {
-            round: self.id,
-            verdict,
-            counts,
-            finished_at: executor.clock.now(),
-        };
-        if failure.is_none() {
-            failure = executor
-                .patiently(|| executor.store.finish_round(&end))
-                .await
-                .err();
-        }
-        if let Some(source) = failure {
-            return Err(RoundError::Store {
-                source,
-                report: Some(Box::new(self.report)),
-            });
-        }
-        self.report.recorded = true;
-        let report = self.report;
-        tracing::info!(
-            round.id = report.round,
-            endpoint = report.endpoint,
-            scenario = report.scenario,
-            verdict = report.verdict,
-            reason = report.reason,
-            probes = report.probes,
-            leaks = report.leaks,
-            sensitivity = report.sensitivity,
-            duration_ms = report.duration_ms,
-            "round ended"
-        );
-        Ok(report)
-    }
-}
-
-/// Why a round ended before its last step.
-enum CutShort {
-    /// For a reason that makes it inconclusive.
-    Reason(String),
-    /// Because the database kept failing.
-    Store(StoreError),
-}
-
-impl CutShort {
-    /// A panic goes on as if the probe had run in here.
-    fn panicked(error: JoinError) -> Self {
-        match error.try_into_panic() {
-            Ok(panic) => std::panic::resume_unwind(panic),
-            Err(_) => Self::Reason("a probe was cancelled".to_owned()),
-        }
-    }
-
-    fn uncounted(error: &CountError) -> Self {
-        Self::Reason(format!("lengths could not be counted: {error}"))
-    }
-}
-
-impl From<probe::ProbeError> for CutShort {
-    fn from(error: probe::ProbeError) -> Self {
-        match error {
-            probe::ProbeError::Store(error) => Self::Store(error),
-            probe::ProbeError::Void(preflight) => Self::Reason(format!("void: {preflight}")),
-            probe::ProbeError::Weaver => Self::Reason("void: weaving a document failed".to_owned()),
+impl RoundOrder<'_> {
+    /// What the scenario looks at: as it is now, or as it was.
+    fn plan(&self, session: &Session) -> Order {
+        let seed = Seed::from_number(self.seed);
+        match &self.replay {
+            Some(replay) => Order {
+                seed,
+                ..replay.plan.clone()
+            },
+            None => session.order(self.scenario, seed),
         }
     }
 }

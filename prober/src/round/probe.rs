@@ -1,19 +1,25 @@
 //! One probe on its way through the stations. Never retried.
 
-use super::listener::Listener;
+use super::document::{Determined, DocumentPrompt, Shared};
+use super::listener::{Heard, Listener};
+use super::locate::{Received, locate};
 use super::preflight::{Check, Preflight};
 use super::report::{FindingReport, Receiver, finding};
+use super::together::Place;
 use super::{Event, Executor, Session};
-use crate::endpoint::{self, Exchange, Outcome, Prepared, Prompt};
+use crate::endpoint::{self, Exchange, Outcome, Prepared, SharedId};
 use crate::ids::RoundId;
-use crate::judge::{self, Case, Finding, ProbeResult};
-use crate::scenario::{PlannedProbe, Role};
-use crate::store::{
-    DonorRecord, FindingRecord, ProbeRecord, Relation, SentRecord, StoreError, Usage,
-};
+use crate::judge::{self, Case, ProbeResult};
+use crate::scenario::{Cancel, PlannedProbe, Recipe, Role};
+use crate::store::{ProbeRecord, SentRecord, StoreError, Usage};
 use canary_gen::document::Summary;
-use canary_gen::{Document, DocumentSpec, ProbeNumber, Slot, TenantNumber};
+use canary_gen::{Document, DocumentSpec, ProbeNumber, Question, Slot};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+use tokio::time::{Instant, sleep, sleep_until};
+
+/// In a list, a canary takes so many tokens more than itself.
+const LIST_TOKENS: f64 = 3.0;
 
 /// What a probe adds to its round.
 pub(super) struct Judged {
@@ -33,24 +39,22 @@ pub(super) enum ProbeError {
     Weaver,
 }
 
-/// A document as a prompt. Whoever has woven it to its end knows its measures.
-struct DocumentPrompt {
-    document: Document,
-    measured: Arc<OnceLock<Summary>>,
+impl From<StoreError> for ProbeError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
 }
 
-impl Prompt for DocumentPrompt {
-    fn chunks(&self) -> Box<dyn Iterator<Item = String> + Send> {
-        let mut weaver = self.document.weave();
-        let measured = Arc::clone(&self.measured);
-        Box::new(std::iter::from_fn(move || {
-            let chunk = weaver.next();
-            if chunk.is_none() {
-                measured.get_or_init(|| weaver.summary());
-            }
-            chunk
-        }))
-    }
+/// A probe on its way.
+pub(super) struct Going {
+    pub(super) executor: Executor,
+    pub(super) session: Session,
+    pub(super) round: RoundId,
+    /// What the round does, of which fields that carry a name are a part.
+    pub(super) recipe: Recipe,
+    pub(super) planned: PlannedProbe,
+    pub(super) number: ProbeNumber,
+    pub(super) document: Arc<Shared>,
 }
 
 /// A woven and checked probe, ready to go.
@@ -60,192 +64,239 @@ struct Ready {
     preflight: Preflight,
 }
 
-/// Weaves, checks, sends, scans, judges and records one probe.
-pub(super) async fn run(
-    executor: &Executor,
-    session: &Session,
-    round: RoundId,
-    planned: &PlannedProbe,
-    number: ProbeNumber,
-) -> Result<Judged, ProbeError> {
-    let tenant = &session.registered.tenants[planned.tenant];
-    let spec = DocumentSpec {
-        seed: planned.seed,
-        tenant: tenant.number,
-        probe: number,
-        form: planned.form,
-        layout: planned.layout,
-        tokens: planned.tokens,
-        closing: 0,
-        measure: session.measure(planned.form, planned.layout),
-    };
-    let steered = session
-        .steer(&executor.ring, spec, planned.tenant, round)
-        .await;
-    let spec = steered.as_ref().map_or(spec, |steered| steered.spec);
-    let ready = weave(executor, session, round, planned, spec).await?;
-    if !ready.preflight.is_good() {
-        tracing::error!(
-            probe.id = number.get(),
-            "{}; nothing was sent",
-            ready.preflight
-        );
-        return Err(ProbeError::Void(ready.preflight));
+impl Going {
+    /// Weaves, checks, sends, scans, judges and records the probe.
+    pub(super) async fn go(self, place: Place) -> Result<Judged, ProbeError> {
+        let Self {
+            executor,
+            session,
+            round,
+            planned,
+            number,
+            ..
+        } = &self;
+        let determined = self.document.determined(executor, session, *round).await;
+        let Determined { spec, counted } = determined;
+        let ready = self.weave(spec).await?;
+        if !ready.preflight.is_good() {
+            tracing::error!(
+                probe.id = number.get(),
+                "{}; nothing was sent",
+                ready.preflight
+            );
+            return Err(ProbeError::Void(ready.preflight));
+        }
+        let tokens_estimated = match (counted, session.template()) {
+            (Some(counted), Some(template)) => counted.saturating_add_signed(template),
+            _ => ready.document.tokens as u64,
+        };
+        let sent = SentRecord {
+            probe: *number,
+            measure: spec.measure,
+            closing: spec.closing,
+            tokens_estimated,
+            slots: ready.document.slots,
+            asked: ready.document.asked,
+            request_bytes: ready.prepared.content_length(),
+            sent_at: executor.clock.now(),
+        };
+        executor
+            .patiently(|| executor.store.record_sent(&sent))
+            .await?;
+        place.begin().await;
+        sleep(Duration::from_millis(planned.after_ms.into())).await;
+        let (exchange, heard) = self.send(ready.prepared).await;
+        let woven = (&ready.document, tokens_estimated);
+        let limit = learn(executor, session, planned, woven, counted, &exchange).await?;
+        self.conclude(&sent, spec, exchange, heard, limit).await
     }
-    let counted = steered.as_ref().map(|steered| steered.tokens);
-    let tokens_estimated = match (counted, session.template()) {
-        (Some(counted), Some(template)) => counted.saturating_add_signed(template),
-        _ => ready.document.tokens as u64,
-    };
-    let sent = SentRecord {
-        probe: number,
-        measure: spec.measure,
-        closing: spec.closing,
-        tokens_estimated,
-        slots: ready.document.slots,
-        asked: ready.document.asked,
-        request_bytes: ready.prepared.content_length(),
-        sent_at: executor.clock.now(),
-    };
-    executor
-        .patiently(|| executor.store.record_sent(&sent))
-        .await
-        .map_err(ProbeError::Store)?;
 
-    let mut listener = Listener::new(executor.ring.clone());
-    let exchange = endpoint::send(
-        &session.clients[planned.tenant],
-        ready.prepared,
-        &mut listener,
-    )
-    .await;
-    let seen = listener.finish();
+    /// Weaves the document once to learn its length, and scans every byte that will leave. On a thread
+    /// of its own: a million tokens take a while.
+    async fn weave(&self, spec: DocumentSpec) -> Result<Ready, ProbeError> {
+        let ring = self.executor.ring.clone();
+        let target = self.session.target.clone();
+        let planned = self.planned;
+        let extras = self.session.endpoint.tenants[planned.tenant].extras.clone();
+        let round = self.round;
+        let shared_id = planned.shared_id.map(|id| SharedId {
+            id: format!("{id:016x}"),
+            fields: match &self.recipe {
+                Recipe::Identity { id_fields, .. } => id_fields.clone(),
+                _ => Vec::new(),
+            },
+        });
+        let woven = tokio::task::spawn_blocking(move || {
+            let measured = Arc::new(OnceLock::new());
+            let prompt = Arc::new(DocumentPrompt {
+                document: Document::new(spec, ring.clone()),
+                measured: Arc::clone(&measured),
+            });
+            let mut check = Check::new(ring, spec.form, spec.tenant, spec.probe);
+            let sender = endpoint::Sender {
+                extras: &extras,
+                round: &round.get().to_string(),
+                shared_id: shared_id.as_ref(),
+            };
+            let observe = &mut |bytes: &[u8]| check.push(bytes);
+            let most = planned.max_answer_tokens;
+            let prepared = endpoint::prepare(&target, &sender, prompt, most, observe);
+            // Preparing went through the document to its end.
+            let document = measured.get().copied().unwrap_or_default();
+            Ready {
+                prepared,
+                document,
+                preflight: check.finish(document.contents.canaries),
+            }
+        })
+        .await;
+        woven.map_err(|error| {
+            tracing::error!(error = %error, "weaving a document failed");
+            ProbeError::Weaver
+        })
+    }
 
-    let case = Case {
-        tenant: tenant.number,
-        probe: number,
-        role: planned.role,
-        asked: ready.document.asked.is_some(),
-        context_tokens: session.endpoint.context_tokens,
-        estimated_tokens: sent.tokens_estimated,
-        exchange: &exchange,
-        seen: &seen,
-    };
-    let (verdict, findings) = judge::judge(&case);
-    let own_canaries = judge::recalled(&case);
-    let asked = case.asked;
-    let limit = learn(
-        executor,
-        session,
-        planned,
-        &ready.document,
-        counted,
-        &exchange,
-    )
-    .await?;
-    let length_error = length_error(planned, &exchange);
-    let findings = locate(executor, tenant.number, findings).await?;
-    let record = ProbeRecord {
-        probe: number,
-        round,
-        tenant: tenant.number,
-        finished_at: executor.clock.now(),
-        outcome: exchange.outcome.as_str(),
-        status: exchange.status,
-        finish_reason: exchange.finish_reason.clone(),
-        usage: usage(&exchange),
-        response_bytes: exchange.response_bytes,
-        ttft_ms: exchange.ttft.map(|time| time.as_millis() as u64),
-        duration_ms: exchange.duration.as_millis() as u64,
-        own_canaries,
-        verdict: verdict.as_str(),
-        reason: verdict.reason(),
-        seen,
-        findings,
-    };
-    executor
-        .patiently(|| executor.store.record_probe(&record))
-        .await
-        .map_err(ProbeError::Store)?;
-    let receiver = Receiver {
-        probe: number,
-        tenant: &tenant.name,
-        prompt_tokens: record.usage.prompt.unwrap_or(sent.tokens_estimated),
-        found_at: record.finished_at,
-        page_tokens: session.endpoint.page_tokens,
-    };
-    let reports: Vec<FindingReport> = record
-        .findings
-        .iter()
-        .map(|found| finding(found, &receiver))
-        .collect();
-    log(session, &record, &reports);
-    (executor.observer)(&Event::Judged {
-        endpoint: &session.endpoint.name,
-        role: planned.role,
-        tenant: &tenant.name,
-        tokens: receiver.prompt_tokens,
-        verdict: record.verdict,
-        reason: record.reason,
-    });
-    Ok(Judged {
-        result: ProbeResult {
+    /// Sends it and listens, to the end or until its client goes away.
+    async fn send(&self, prepared: Prepared) -> (Exchange, Heard) {
+        let mut listener = Listener::new(self.executor.ring.clone());
+        let begun = Instant::now();
+        let client = &self.session.clients[self.planned.tenant];
+        let exchange = match self.planned.cancel {
+            None => endpoint::send(client, prepared, &mut listener).await,
+            Some(Cancel::AfterMs(ms)) => {
+                let leave = begun + Duration::from_millis(ms.into());
+                tokio::select! {
+                    exchange = endpoint::send(client, prepared, &mut listener) => exchange,
+                    () = sleep_until(leave) => Exchange::cancelled(begun.elapsed()),
+                }
+            }
+            Some(Cancel::AfterPieces(pieces)) => {
+                let leave = listener.after_pieces(pieces);
+                tokio::select! {
+                    exchange = endpoint::send(client, prepared, &mut listener) => exchange,
+                    () = leave.cancelled() => Exchange::cancelled(begun.elapsed()),
+                }
+            }
+        };
+        (exchange, listener.finish())
+    }
+
+    async fn conclude(
+        &self,
+        sent: &SentRecord,
+        spec: DocumentSpec,
+        exchange: Exchange,
+        heard: Heard,
+        limit: Option<u64>,
+    ) -> Result<Judged, ProbeError> {
+        let Self {
+            executor,
+            session,
+            planned,
+            ..
+        } = self;
+        let tenant = &session.registered.tenants[planned.tenant];
+        let asked = asked_slots(&spec, sent, planned.max_answer_tokens);
+        let case = Case {
+            tenant: spec.tenant,
+            probe: spec.probe,
             role: planned.role,
-            asked,
-            outcome: exchange.outcome,
-            verdict,
+            asked: &asked,
+            slots: sent.slots,
+            context_tokens: session.endpoint.context_tokens,
+            estimated_tokens: sent.tokens_estimated,
+            exchange: &exchange,
+            seen: &heard.seen,
+        };
+        let (verdict, findings) = judge::judge(&case);
+        let own_canaries = judge::recalled(&case);
+        let depths = judge::recall_by_depth(&case);
+        let received = Received {
+            endpoint: session.id(),
+            tenant: tenant.number,
+        };
+        let record = ProbeRecord {
+            probe: self.number,
+            round: self.round,
+            own: (spec.tenant, spec.probe),
+            finished_at: executor.clock.now(),
+            outcome: exchange.outcome.as_str(),
+            status: exchange.status,
+            finish_reason: exchange.finish_reason.clone(),
+            usage: usage(&exchange),
+            response_bytes: exchange.response_bytes,
+            ttft_ms: exchange.ttft.map(|time| time.as_millis() as u64),
+            duration_ms: exchange.duration.as_millis() as u64,
             own_canaries,
-            findings: record
-                .findings
-                .into_iter()
-                .map(|found| found.finding)
-                .collect(),
-        },
-        findings: reports,
-        limit,
-        length_error,
-    })
+            verdict: verdict.as_str(),
+            reason: verdict.reason(),
+            findings: locate(executor, received, findings).await?,
+            seen: heard.seen,
+        };
+        executor
+            .patiently(|| executor.store.record_probe(&record))
+            .await?;
+        let receiver = Receiver {
+            probe: self.number,
+            tenant: &tenant.name,
+            prompt_tokens: record.usage.prompt.unwrap_or(sent.tokens_estimated),
+            found_at: record.finished_at,
+            page_tokens: session.endpoint.page_tokens,
+        };
+        let reports: Vec<FindingReport> = record
+            .findings
+            .iter()
+            .map(|found| finding(found, &receiver))
+            .collect();
+        log(session, &record, &reports);
+        (executor.observer)(&Event::Judged {
+            endpoint: &session.endpoint.name,
+            role: planned.role,
+            tenant: &tenant.name,
+            tokens: receiver.prompt_tokens,
+            verdict: record.verdict,
+            reason: record.reason,
+        });
+        Ok(Judged {
+            result: ProbeResult {
+                number: self.number,
+                tenant: planned.tenant,
+                role: planned.role,
+                set: planned.set,
+                asked: !asked.is_empty(),
+                depths,
+                answer: heard.answer,
+                response_id: exchange.response_id,
+                cached_tokens: record.usage.cached,
+                ttft: exchange.ttft,
+                prompt_tokens: receiver.prompt_tokens,
+                outcome: exchange.outcome.clone(),
+                verdict,
+                own_canaries,
+                findings: record
+                    .findings
+                    .into_iter()
+                    .map(|found| found.finding)
+                    .collect(),
+            },
+            findings: reports,
+            limit,
+            length_error: length_error(planned, &exchange),
+        })
+    }
 }
 
-/// Weaves the document once to learn its length, and scans every byte that will leave. On a thread
-/// of its own: a million tokens take a while.
-async fn weave(
-    executor: &Executor,
-    session: &Session,
-    round: RoundId,
-    planned: &PlannedProbe,
-    spec: DocumentSpec,
-) -> Result<Ready, ProbeError> {
-    let ring = executor.ring.clone();
-    let target = session.target.clone();
-    let extras = session.endpoint.tenants[planned.tenant].extras.clone();
-    let max_answer_tokens = planned.max_answer_tokens;
-    let woven = tokio::task::spawn_blocking(move || {
-        let measured = Arc::new(OnceLock::new());
-        let prompt = Arc::new(DocumentPrompt {
-            document: Document::new(spec, ring.clone()),
-            measured: Arc::clone(&measured),
-        });
-        let mut check = Check::new(ring, spec.form, spec.tenant, spec.probe);
-        let sender = endpoint::Sender {
-            extras: &extras,
-            round: &round.get().to_string(),
-        };
-        let observe = &mut |bytes: &[u8]| check.push(bytes);
-        let prepared = endpoint::prepare(&target, &sender, prompt, max_answer_tokens, observe);
-        // Preparing went through the document to its end.
-        let document = measured.get().copied().unwrap_or_default();
-        Ready {
-            prepared,
-            document,
-            preflight: check.finish(document.contents.canaries),
+/// The slots that the question asks for, of a list as many as the answer has room for.
+fn asked_slots(spec: &DocumentSpec, sent: &SentRecord, max_answer_tokens: u32) -> Vec<Slot> {
+    match spec.question {
+        Question::One => sent.asked.into_iter().collect(),
+        Question::List => {
+            let each = (spec.measure.per_canary + LIST_TOKENS).max(1.0);
+            let room = ((f64::from(max_answer_tokens) / each) as u64).max(1);
+            let slots = 0..u64::from(sent.slots).min(room);
+            slots.filter_map(Slot::new).collect()
         }
-    })
-    .await;
-    woven.map_err(|error| {
-        tracing::error!(error = %error, "weaving a document failed");
-        ProbeError::Weaver
-    })
+    }
 }
 
 /// Learns token costs and limits from what the endpoint reported.
@@ -253,16 +304,24 @@ async fn learn(
     executor: &Executor,
     session: &Session,
     planned: &PlannedProbe,
-    document: &Summary,
+    (document, estimated): (&Summary, u64),
     counted: Option<u64>,
     exchange: &Exchange,
 ) -> Result<Option<u64>, ProbeError> {
-    if let (Outcome::Answered, Some(usage), Some(counted)) =
-        (&exchange.outcome, &exchange.usage, counted)
-    {
+    let answered = exchange.outcome == Outcome::Answered;
+    // A count that is a finding teaches nothing: the prompt was cut, or it is wrong.
+    let believed = |usage: &&endpoint::Usage| {
+        planned.role == Role::Calibration || !judge::is_odd_count(estimated, usage.prompt_tokens)
+    };
+    let usage = exchange
+        .usage
+        .as_ref()
+        .filter(|_| answered)
+        .filter(believed);
+    if let (Some(usage), Some(counted)) = (usage, counted) {
         session.learn_template(counted, usage.prompt_tokens);
     }
-    if let (Outcome::Answered, Some(usage)) = (&exchange.outcome, &exchange.usage)
+    if let Some(usage) = usage
         && !session.observe(planned.form, planned.layout, document, usage.prompt_tokens)
     {
         tracing::warn!(
@@ -300,59 +359,6 @@ fn length_error(planned: &PlannedProbe, exchange: &Exchange) -> Option<f64> {
         && usage.prompt_tokens > planned.tokens / 2;
     let off = usage.prompt_tokens.abs_diff(planned.tokens);
     is_measured.then(|| off as f64 / planned.tokens.max(1) as f64)
-}
-
-/// Tells who planted what leaked, and from which part of that context it came.
-async fn locate(
-    executor: &Executor,
-    receiver: TenantNumber,
-    findings: Vec<Finding>,
-) -> Result<Vec<FindingRecord>, ProbeError> {
-    let mut records = Vec::with_capacity(findings.len());
-    for finding in findings {
-        let Finding::Leak {
-            donor_tenant,
-            donor_probe,
-            ref slots,
-        } = finding
-        else {
-            records.push(FindingRecord {
-                finding,
-                donor: None,
-                relation: None,
-                tokens: None,
-            });
-            continue;
-        };
-        let donor = executor
-            .patiently(|| executor.store.donor(donor_tenant, donor_probe))
-            .await
-            .map_err(ProbeError::Store)?;
-        let relation = match &donor {
-            None => Relation::Unknown,
-            Some(_) if donor_tenant == receiver => Relation::SameTenant,
-            Some(_) => Relation::OtherTenant,
-        };
-        let tokens = token_range(executor, donor.as_ref(), slots).await;
-        records.push(FindingRecord {
-            finding,
-            donor,
-            relation: Some(relation),
-            tokens,
-        });
-    }
-    Ok(records)
-}
-
-async fn token_range(
-    executor: &Executor,
-    donor: Option<&DonorRecord>,
-    slots: &[Slot],
-) -> Option<(u64, u64)> {
-    let document = Document::new(donor?.document?, executor.ring.clone());
-    let (first, last) = (*slots.first()?, *slots.last()?);
-    let range = move || Some((document.token_of(first)?, document.token_of(last)?));
-    tokio::task::spawn_blocking(range).await.ok().flatten()
 }
 
 fn usage(exchange: &Exchange) -> Usage {

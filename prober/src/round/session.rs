@@ -8,7 +8,7 @@ use crate::config::{self, Scenario};
 use crate::endpoint::{ClientError, Target, TenantClient};
 use crate::ids::{EndpointId, RoundId};
 use crate::length::Calibration;
-use crate::scenario::Order;
+use crate::scenario::{Order, measured_as};
 use crate::store::{EndpointFacts, RegisteredEndpoint, Store, StoreError};
 use canary_gen::document::Summary;
 use canary_gen::{Form, Layout, Seed, TokenMeasure};
@@ -135,6 +135,7 @@ impl Session {
             tenants: self.endpoint.tenants.len(),
             context_tokens: self.endpoint.context_tokens,
             measured_limit: self.learnt().measured_limit,
+            page_tokens: self.endpoint.page_tokens,
             form: scenario.form,
             max_answer_tokens: scenario.max_answer_tokens,
         }
@@ -143,14 +144,14 @@ impl Session {
     /// Whether enough documents of this form and layout were measured to steer a length within 1 %.
     pub(super) fn is_calibrated(&self, form: Form, layout: Layout) -> bool {
         let learnt = self.learnt();
-        let calibration = learnt.calibrations.get(&(form, layout.as_str()));
+        let calibration = learnt.calibrations.get(&kind(form, layout));
         calibration.map_or(0, Calibration::observations) >= ENOUGH_OBSERVATIONS
     }
 
     /// The measure to weave the next document with.
     pub(super) fn measure(&self, form: Form, layout: Layout) -> TokenMeasure {
         let learnt = self.learnt();
-        let calibration = learnt.calibrations.get(&(form, layout.as_str()));
+        let calibration = learnt.calibrations.get(&kind(form, layout));
         calibration.map_or_else(|| TokenMeasure::assumed(form), Calibration::measure)
     }
 
@@ -163,7 +164,7 @@ impl Session {
         prompt_tokens: u64,
     ) -> bool {
         let mut learnt = self.learnt();
-        let calibration = learnt.calibrations.entry((form, layout.as_str()));
+        let calibration = learnt.calibrations.entry(kind(form, layout));
         calibration
             .or_insert_with(|| Calibration::new(form))
             .observe(document, prompt_tokens)
@@ -193,14 +194,19 @@ impl Session {
             endpoint: self.endpoint.name.clone(),
             scenario: order.scenario.name.clone(),
             seed: order.seed,
+            replay_of: order.replay.as_ref().map(|replay| replay.of.get()),
             verdict: "inconclusive",
             reason: None,
             probes: 0,
             leaks: 0,
             clean: 0,
             rejected: 0,
+            cancelled: 0,
             inconclusive: 0,
             sensitivity: None,
+            sensitivity_by_depth: Vec::new(),
+            leak_rate_at_most: None,
+            history: None,
             context_tokens: self.endpoint.context_tokens,
             measured_limit_tokens: None,
             lengths_by: "usage",
@@ -215,4 +221,9 @@ impl Session {
         // Nothing in here is ever left half written, so a panic elsewhere does no harm to it.
         self.learnt.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Documents whose measure is the same.
+fn kind(form: Form, layout: Layout) -> (Form, &'static str) {
+    (form, measured_as(layout).as_str())
 }

@@ -38,14 +38,13 @@ pub(super) fn steps(
         })
         .enumerate()
         .map(|(index, (form, (tokens, layout)))| {
+            let tenant = index % order.tenants.max(1);
+            let seed = seed.child_number("document", index as u64);
             vec![PlannedProbe {
-                tenant: index % order.tenants.max(1),
-                role: Role::Calibration,
-                tokens,
                 layout,
                 form,
-                seed: seed.child_number("document", index as u64),
                 max_answer_tokens: ANSWER_TOKENS,
+                ..PlannedProbe::new(order, tenant, Role::Calibration, tokens, seed)
             }]
         })
         .collect()
@@ -58,7 +57,7 @@ fn documents(layout: Layout, context_tokens: u64) -> Vec<(u64, Layout)> {
     let many = (context_tokens / MANY_SHARE).clamp(prose / 2, MANY_TOKENS);
     let sparse = |stride_tokens| Layout::Sparse { stride_tokens };
     match layout {
-        Layout::Sparse { .. } => vec![
+        Layout::Sparse { .. } | Layout::Plain => vec![
             (BARE_TOKENS, layout),
             (prose, sparse(u32::try_from(prose).unwrap_or(u32::MAX))),
             (many, sparse(SMALLEST_STRIDE)),

@@ -5,7 +5,6 @@
 //! Public reports: Cloudflare Workers AI, October 2026; sgl-project/sglang #30233.
 
 use super::{Order, PlannedProbe, Role};
-use canary_gen::{Layout, Seed};
 
 /// Prose with a canary every so many tokens: what a model still reads well at full length.
 const VICTIM_STRIDE: u32 = 1_024;
@@ -31,52 +30,33 @@ pub(super) fn steps(order: &Order, ladder: &[f64], donor_fraction: f64) -> Vec<V
     let mut steps = Vec::with_capacity(lengths.len() * 2);
     for (rung, &tokens) in lengths.iter().enumerate() {
         let donor = choices.below(order.tenants as u64) as usize;
-        // Anybody but the donor.
-        let victim = (donor + 1 + choices.below(order.tenants.saturating_sub(1) as u64) as usize)
-            % order.tenants;
+        let victim = super::somebody_else(donor, order, &mut choices);
         // The donor's length varies, so that its pages do not always end at the same place.
         let donor_tokens = donor_fraction * window * (0.9 + 0.1 * choices.fraction());
-        let probe = |tenant, role, tokens: u64, layout, label| PlannedProbe {
-            tenant,
-            role,
+        let probe = |tenant, role, tokens: u64, label| {
             // Room for the answer belongs to the request: a document under the limit must stay under it.
-            tokens: if tokens <= order.context_tokens {
-                within(tokens, order)
+            let tokens = if tokens <= order.context_tokens {
+                tokens.clamp(1, super::most_tokens(order))
             } else {
                 tokens
-            },
-            layout,
-            form: order.form,
-            seed: document_seed(&seed, label, rung),
-            max_answer_tokens: order.max_answer_tokens,
+            };
+            let seed = seed.child_number(label, rung as u64);
+            PlannedProbe::new(order, tenant, role, tokens, seed)
         };
         let role = if tokens > order.context_tokens {
             Role::Overlong
         } else {
             Role::Victim
         };
-        let sparse = Layout::Sparse {
-            stride_tokens: VICTIM_STRIDE,
-        };
         steps.push(vec![probe(
             donor,
             Role::Donor,
             donor_tokens as u64,
-            Layout::Dense,
             "donor",
         )]);
-        steps.push(vec![probe(victim, role, tokens, sparse, "victim")]);
+        steps.push(vec![
+            probe(victim, role, tokens, "victim").sparse(VICTIM_STRIDE),
+        ]);
     }
     steps
-}
-
-/// At most what leaves room for the answer, with a percent for the error of the estimate.
-fn within(tokens: u64, order: &Order) -> u64 {
-    let answer = u64::from(order.max_answer_tokens);
-    let most = order.context_tokens - order.context_tokens / 100;
-    tokens.min(most.saturating_sub(answer)).max(1)
-}
-
-fn document_seed(seed: &Seed, label: &str, rung: usize) -> Seed {
-    seed.child_number(label, rung as u64)
 }

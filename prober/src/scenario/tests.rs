@@ -8,10 +8,18 @@ fn order(recipe: Recipe, tenants: usize, seed: u64) -> Order {
         tenants,
         context_tokens: 1_048_576,
         measured_limit: None,
+        page_tokens: 64,
         form: Form::Code,
         max_answer_tokens: 96,
     }
 }
+
+const LOAD: Load = Load {
+    tokens: 1_500,
+    requests: 1,
+    waves: 3,
+    stride_tokens: 400,
+};
 
 fn overflow() -> Recipe {
     Recipe::Overflow {
@@ -21,11 +29,43 @@ fn overflow() -> Recipe {
 }
 
 fn crosstalk() -> Recipe {
-    Recipe::Crosstalk {
-        tokens: 1_500,
-        waves: 3,
-        stride_tokens: 400,
-    }
+    Recipe::Crosstalk(LOAD)
+}
+
+/// Every recipe that has a schedule, small.
+fn recipes() -> Vec<Recipe> {
+    let load = |tokens, requests, waves| Load {
+        tokens,
+        requests,
+        waves,
+        stride_tokens: 200,
+    };
+    vec![
+        crosstalk(),
+        Recipe::Cancel {
+            load: load(900, 1, 2),
+            within_ms: 500,
+        },
+        Recipe::Pressure(load(2_000, 2, 2)),
+        Recipe::Return(load(1_000, 1, 2)),
+        Recipe::Sandwich(load(600, 1, 7)),
+        Recipe::Boundary {
+            chunk_tokens: 1_024,
+            tokens: 2_048,
+            waves: 2,
+            stride_tokens: 200,
+        },
+        Recipe::Burst(load(400, 2, 2)),
+        Recipe::Prefix {
+            tokens: 1_000,
+            samples: 8,
+        },
+        Recipe::Twin(load(500, 1, 2)),
+        Recipe::Identity {
+            load: load(500, 1, 2),
+            id_fields: vec!["rid".to_owned()],
+        },
+    ]
 }
 
 /// Compares with a file in tests/data/schedules; UPDATE_EXPECTED=1 writes it anew.
@@ -47,10 +87,10 @@ fn the_schedules_of_a_seed_are_those_of_the_golden_files() {
         "overflow.txt",
         &schedule(&order(overflow(), 3, 1)).to_string(),
     );
-    assert_golden(
-        "crosstalk.txt",
-        &schedule(&order(crosstalk(), 3, 1)).to_string(),
-    );
+    for recipe in recipes() {
+        let name = format!("{}.txt", recipe.as_str());
+        assert_golden(&name, &schedule(&order(recipe, 3, 1)).to_string());
+    }
     let order = order(overflow(), 3, 1);
     let calibration = calibration(&order, &schedule(&order), |_, _| Need::Measure);
     assert_golden("calibration.txt", &calibration.to_string());
@@ -104,7 +144,7 @@ fn calibration_is_for_what_the_schedule_uses_and_what_is_not_known_yet() {
     let main = schedule(&order);
     let dense_only = calibration(&order, &main, |_, layout| match layout {
         Layout::Dense => Need::Measure,
-        Layout::Sparse { .. } => Need::Nothing,
+        Layout::Sparse { .. } | Layout::Plain => Need::Nothing,
     });
     assert!(
         dense_only
@@ -148,4 +188,136 @@ fn a_limit_the_endpoint_named_is_tried_from_both_sides() {
         lengths.contains(&671_060) && lengths.contains(&694_905),
         "{lengths:?}"
     );
+}
+
+#[test]
+fn an_order_is_the_same_after_it_was_stored() {
+    for recipe in recipes().into_iter().chain([overflow()]) {
+        let order = Order {
+            seed: Seed::from_number(0),
+            measured_limit: Some(7),
+            ..order(recipe, 3, 1)
+        };
+        let stored = serde_json::to_string(&order).expect("plain values");
+        let again: Order = serde_json::from_str(&stored).expect("as it was written");
+        assert_eq!(again, order, "{stored}");
+    }
+}
+
+/// The probe that a probe sends the document of, or itself.
+fn origin<'a>(probes: &'a [PlannedProbe], probe: &'a PlannedProbe) -> &'a PlannedProbe {
+    probe.repeats.map_or(probe, |place| &probes[place])
+}
+
+proptest! {
+    #[test]
+    fn every_schedule_is_a_function_of_its_order(tenants in 2usize..5, seed: u64) {
+        for recipe in recipes() {
+            let order = order(recipe, tenants, seed);
+            prop_assert_eq!(schedule(&order), schedule(&order));
+        }
+    }
+
+    #[test]
+    fn whoever_sends_again_sends_what_was_sent_before_it_in_the_schedule(tenants in 2usize..5, seed: u64) {
+        for recipe in recipes() {
+            let name = recipe.as_str();
+            let probes: Vec<PlannedProbe> = schedule(&order(recipe, tenants, seed)).steps.concat();
+            for (place, probe) in probes.iter().enumerate() {
+                prop_assert!(probe.tenant < tenants);
+                let Some(first) = probe.repeats else { continue };
+                prop_assert!(first < place, "{} {} of {}", name, place, first);
+                let first = probes[first];
+                prop_assert_eq!(first.repeats, None);
+                prop_assert_eq!((first.seed, first.tokens, first.layout, first.question), (probe.seed, probe.tokens, probe.layout, probe.question));
+                prop_assert!(probe.tenant == first.tenant || probe.layout == Layout::Plain);
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_later_schedule_repeats_is_moved_with_it(seed: u64) {
+        let main = schedule(&order(Recipe::Return(LOAD), 2, seed));
+        let calibration = schedule(&order(crosstalk(), 2, seed));
+        let moved = calibration.steps.concat().len();
+        let both: Vec<PlannedProbe> = main.clone().after(calibration).steps.concat();
+        for (probe, before) in both[moved..].iter().zip(main.steps.concat()) {
+            prop_assert_eq!(probe.repeats, before.repeats.map(|place| place + moved));
+        }
+    }
+
+    #[test]
+    fn a_sandwich_has_three_alone_one_after_a_stranger_and_one_beside(tenants in 2usize..5, seed: u64) {
+        let steps = schedule(&order(Recipe::Sandwich(LOAD), tenants, seed)).steps;
+        let probes: Vec<PlannedProbe> = steps.concat();
+        prop_assert_eq!(steps.len(), 6 * 3);
+        for set in steps.chunks(6) {
+            let own = set[0][0];
+            for alone in &set[..3] {
+                prop_assert_eq!((alone.len(), alone[0].role), (1, Role::Solo));
+                prop_assert_eq!(origin(&probes, &alone[0]).seed, own.seed);
+            }
+            prop_assert!(set[3].iter().all(|stranger| stranger.tenant != own.tenant));
+            prop_assert_eq!((set[4].len(), set[4][0].role, set[4][0].seed), (1, Role::Amid, own.seed));
+            let amid = set[5].iter().filter(|probe| probe.role == Role::Amid).count();
+            prop_assert_eq!((amid, set[5].len()), (1, tenants));
+        }
+    }
+
+    #[test]
+    fn a_reader_sends_what_only_another_tenant_sent_and_a_control_what_it_sent_itself(tenants in 2usize..5, seed: u64) {
+        let recipe = Recipe::Prefix { tokens: 1_000, samples: 8 };
+        let probes: Vec<PlannedProbe> = schedule(&order(recipe, tenants, seed)).steps.concat();
+        prop_assert_eq!(probes.len(), tenants + 4 * 8);
+        for (place, probe) in probes.iter().enumerate() {
+            let before = || probes[..place].iter().filter(|before| before.head == probe.head);
+            match probe.role {
+                Role::Primer | Role::Fresh => prop_assert_eq!(before().count(), 0),
+                Role::Reader => prop_assert!(before().count() > 0 && before().all(|before| before.tenant != probe.tenant)),
+                Role::Control => prop_assert!(before().any(|before| before.role == Role::Primer && before.tenant == probe.tenant)),
+                other => prop_assert!(false, "{:?}", other),
+            }
+        }
+    }
+
+    #[test]
+    fn boundaries_are_whole_pages_and_chunks_and_their_neighbours(seed: u64) {
+        let recipe = Recipe::Boundary { chunk_tokens: 1_024, tokens: 2_048, waves: 2, stride_tokens: 200 };
+        let steps = schedule(&order(recipe, 3, seed)).steps;
+        let mut victims: Vec<u64> = steps.concat().iter().filter(|probe| probe.role == Role::Victim).map(|probe| probe.tokens).collect();
+        victims.sort_unstable();
+        prop_assert_eq!(victims.len(), 12);
+        for three in [0, 1, u64::MAX] {
+            let whole = victims.iter().filter(|tokens| tokens.wrapping_sub(three).is_multiple_of(64)).count();
+            prop_assert_eq!(whole, 4);
+        }
+    }
+
+    #[test]
+    fn twins_are_of_two_tenants_and_equal_ones_have_no_canary(seed: u64) {
+        let steps = schedule(&order(Recipe::Twin(LOAD), 3, seed)).steps;
+        let probes: Vec<PlannedProbe> = steps.concat();
+        for set in probes.chunks(8) {
+            prop_assert_ne!(set[0].tenant, set[1].tenant);
+            prop_assert_eq!(set[0].seed, set[1].seed);
+            prop_assert_eq!((set[0].repeats, set[1].repeats), (None, None));
+            let equal: Vec<&PlannedProbe> = set.iter().filter(|probe| probe.role == Role::Twin).collect();
+            prop_assert_eq!(equal.len(), 4);
+            prop_assert!(equal.iter().all(|twin| twin.layout == Layout::Plain && origin(&probes, twin).seed == equal[0].seed));
+        }
+    }
+
+    #[test]
+    fn clients_leave_within_the_time_and_come_back_after_it(seed: u64) {
+        let recipe = Recipe::Cancel { load: LOAD, within_ms: 300 };
+        let probes: Vec<PlannedProbe> = schedule(&order(recipe, 3, seed)).steps.concat();
+        for three in probes.chunks(3) {
+            prop_assert_eq!(three[0].role, Role::Leaver);
+            if let Some(Cancel::AfterMs(ms)) = three[0].cancel {
+                prop_assert!(ms <= 300 && three[1].after_ms == ms + 1);
+            }
+            prop_assert_eq!((three[1].role, three[1].cancel), (Role::Returner, None));
+            prop_assert_ne!(three[2].tenant, three[0].tenant);
+        }
+    }
 }

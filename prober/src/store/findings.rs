@@ -1,10 +1,13 @@
 //! Findings, and the donors of what leaked.
 
-use super::probes::ProbeRecord;
 use super::{Store, StoreError, bigint, query_error};
-use crate::ids::TenantId;
+use crate::ids::{EndpointId, RoundId, TenantId};
 use crate::judge::Finding;
-use canary_gen::{DocumentSpec, Layout, ProbeNumber, Seed, TenantNumber, TokenMeasure};
+use canary_gen::{
+    DocumentSpec, Head, KeyId, Layout, ProbeNumber, Question, Seed, Slot, TenantNumber,
+    TokenMeasure,
+};
+use serde_json::{Value, json};
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
 use time::OffsetDateTime;
@@ -18,8 +21,29 @@ pub struct FindingRecord {
     pub donor: Option<DonorRecord>,
     /// For a leak: how the donor stands to the receiver.
     pub relation: Option<Relation>,
-    /// Estimated tokens of the donor's context at which the first and the last leaked slot begin.
+    /// For a leak: the parts of the donor's context, in the order in which they came out.
+    pub map: Vec<Part>,
+}
+
+/// A part of a donor's context that came out in one go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// Its first and its last slot.
+    pub slots: (Slot, Slot),
+    /// Estimated tokens of the donor's context at which these two begin; `None` if its document is not known.
     pub tokens: Option<(u64, u64)>,
+}
+
+impl From<Finding> for FindingRecord {
+    /// One without a donor.
+    fn from(finding: Finding) -> Self {
+        Self {
+            finding,
+            donor: None,
+            relation: None,
+            map: Vec::new(),
+        }
+    }
 }
 
 /// How the planter of a leaked canary stands to the tenant who received it.
@@ -29,6 +53,10 @@ pub enum Relation {
     OtherTenant,
     /// The same tenant, another request.
     SameTenant,
+    /// Planted at another endpoint, by whatever tenant.
+    OtherEndpoint,
+    /// No probe of this database, minted with a key that mints no more.
+    RetiredKey,
     /// No probe of this database: planted by another deployment with the same key ring.
     Unknown,
 }
@@ -40,6 +68,8 @@ impl Relation {
         match self {
             Self::OtherTenant => "other_tenant",
             Self::SameTenant => "same_tenant",
+            Self::OtherEndpoint => "other_endpoint",
+            Self::RetiredKey => "retired_key",
             Self::Unknown => "unknown",
         }
     }
@@ -55,6 +85,8 @@ pub struct DonorRecord {
     /// The tenant's name.
     pub tenant_name: String,
     /// The endpoint the canary was planted at.
+    pub endpoint: EndpointId,
+    /// Its name.
     pub endpoint_name: String,
     /// When it was sent.
     pub planted_at: Option<OffsetDateTime>,
@@ -63,7 +95,7 @@ pub struct DonorRecord {
 }
 
 impl Store {
-    /// The probe that planted a canary; `None` if this database does not know it.
+    /// The probe that planted a canary minted with a key; `None` if this database does not know it.
     ///
     /// # Errors
     /// When the database fails.
@@ -71,19 +103,23 @@ impl Store {
         &self,
         tenant: TenantNumber,
         probe: ProbeNumber,
+        key: KeyId,
     ) -> Result<Option<DonorRecord>, StoreError> {
         let act = "look up the donor of a canary";
         let row = sqlx::query(
             "/* donor */
-             select probes.id, probes.tenant_id, tenants.name as tenant_name, endpoints.name as endpoint_name,
-                    sent_at, form, layout, stride_tokens, document_seed, tokens_wanted,
-                    measure_overhead, measure_unit, measure_digit, measure_canary, closing
+             select probes.id, probes.tenant_id, tenants.name as tenant_name, endpoints.id as endpoint_id,
+                    endpoints.name as endpoint_name, sent_at, form, layout, stride_tokens, document_seed,
+                    tokens_wanted, measure_overhead, measure_unit, measure_digit, measure_canary, closing,
+                    question, head_seed, head_units
              from probes join tenants on tenants.id = probes.tenant_id
                          join endpoints on endpoints.id = tenants.endpoint_id
-             where probes.id = $1 and tenants.number = $2",
+                         join rounds on rounds.id = probes.round_id
+             where probes.id = $1 and tenants.number = $2 and rounds.key_id = $3",
         )
         .bind(bigint(probe.get()))
         .bind(bigint(tenant.get()) as i16)
+        .bind(key.to_string())
         .fetch_optional(&self.pool)
         .await
         .map_err(query_error(act))?;
@@ -92,53 +128,100 @@ impl Store {
     }
 }
 
+/// Records a finding of a round, shown by a probe, at a time.
 pub(super) async fn insert_finding(
     connection: &mut PgConnection,
-    record: &ProbeRecord,
-    finding: &FindingRecord,
+    (round, probe, found_at): (RoundId, ProbeNumber, OffsetDateTime),
+    record: &FindingRecord,
 ) -> Result<(), StoreError> {
-    let (donor_probe, slots, detail) = match &finding.finding {
+    let (donor_probe, slots) = match &record.finding {
         Finding::Leak {
-            donor_probe,
-            donor_tenant,
-            slots,
+            donor_probe, slots, ..
         } => (
             Some(bigint(donor_probe.get())),
             slots.iter().map(|slot| bigint(slot.get()) as i32).collect(),
-            serde_json::json!({ "donor_tenant_number": donor_tenant.get() }),
         ),
-        Finding::LimitViolation {
-            limit,
-            prompt_tokens,
-        } => (
-            None,
-            Vec::new(),
-            serde_json::json!({ "limit_tokens": limit, "prompt_tokens": prompt_tokens }),
-        ),
+        _ => (None, Vec::new()),
     };
-    let donor = finding.donor.as_ref();
+    let donor = record.donor.as_ref();
+    let tokens = || record.map.iter().filter_map(|part| part.tokens);
     sqlx::query(
         "/* insert_finding */
          insert into findings (round_id, probe_id, kind, certainty, found_at, donor_tenant_id, donor_probe,
                                donor_relation, planted_at, slots, first_token, last_token, detail)
-         values ($1, $2, $3, 'confirmed', $4, $5, $6, $7, $8, $9, $10, $11, $12)",
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
     )
-    .bind(record.round.0)
-    .bind(bigint(record.probe.get()))
-    .bind(finding.finding.kind())
-    .bind(record.finished_at)
+    .bind(round.0)
+    .bind(bigint(probe.get()))
+    .bind(record.finding.kind())
+    .bind(record.finding.certainty())
+    .bind(found_at)
     .bind(donor.map(|donor| donor.tenant.0))
     .bind(donor_probe)
-    .bind(finding.relation.map(Relation::as_str))
+    .bind(record.relation.map(Relation::as_str))
     .bind(donor.and_then(|donor| donor.planted_at))
     .bind::<Vec<i32>>(slots)
-    .bind(finding.tokens.map(|(first, _)| bigint(first)))
-    .bind(finding.tokens.map(|(_, last)| bigint(last)))
-    .bind(detail)
+    .bind(tokens().map(|(first, _)| bigint(first)).min())
+    .bind(tokens().map(|(_, last)| bigint(last)).max())
+    .bind(detail(record))
     .execute(connection)
     .await
     .map_err(query_error("record a finding"))?;
     Ok(())
+}
+
+/// The numbers behind a finding.
+fn detail(record: &FindingRecord) -> Value {
+    match &record.finding {
+        Finding::Leak {
+            donor_tenant, key, ..
+        } => {
+            let part = |part: &Part| {
+                json!({
+                    "slots": [part.slots.0.get(), part.slots.1.get()],
+                    "tokens": part.tokens.map(|(first, last)| [first, last]),
+                })
+            };
+            json!({
+                "donor_tenant_number": donor_tenant.get(),
+                "key": key.to_string(),
+                "map": record.map.iter().map(part).collect::<Vec<_>>(),
+            })
+        }
+        Finding::LimitViolation {
+            limit,
+            prompt_tokens,
+        } => json!({ "limit_tokens": limit, "prompt_tokens": prompt_tokens }),
+        Finding::UsageAnomaly {
+            estimated,
+            reported,
+        }
+        | Finding::Truncation {
+            estimated,
+            reported,
+        } => json!({ "prompt_tokens": estimated, "reported_tokens": reported }),
+        Finding::SharedPrefixCache {
+            cached_tokens,
+            usual_tokens,
+            readers,
+            hits,
+            chance,
+        } => json!({
+            "cached_tokens": cached_tokens, "usual_tokens": usual_tokens,
+            "readers": readers, "hits": hits, "chance": chance,
+        }),
+        Finding::SharedResponse { first } => json!({ "first_probe": first.get() }),
+        Finding::Divergence {
+            beside,
+            differing,
+            differing_alone,
+            sets,
+            chance,
+        } => json!({
+            "beside": beside, "differing": differing, "differing_alone": differing_alone,
+            "sets": sets, "chance": chance,
+        }),
+    }
 }
 
 fn donor_of(
@@ -150,6 +233,7 @@ fn donor_of(
         probe,
         tenant: TenantId(row.try_get("tenant_id")?),
         tenant_name: row.try_get("tenant_name")?,
+        endpoint: EndpointId(row.try_get("endpoint_id")?),
         endpoint_name: row.try_get("endpoint_name")?,
         planted_at: row.try_get("sent_at")?,
         document: document_of(row, tenant, probe)?,
@@ -174,17 +258,33 @@ fn document_of(
     let tokens: i64 = row.try_get("tokens_wanted")?;
     let layout = match (row.try_get::<String, _>("layout")?.as_str(), stride) {
         ("dense", _) => Some(Layout::Dense),
+        ("plain", _) => Some(Layout::Plain),
         ("sparse", Some(stride)) => u32::try_from(stride)
             .ok()
             .map(|stride_tokens| Layout::Sparse { stride_tokens }),
         _ => None,
     };
     let form = row.try_get::<String, _>("form")?.parse().ok();
+    let question = match row.try_get::<String, _>("question")?.as_str() {
+        "one" => Some(Question::One),
+        "list" => Some(Question::List),
+        _ => None,
+    };
+    let head_seed: Option<Vec<u8>> = row.try_get("head_seed")?;
+    let head_units: Option<i64> = row.try_get("head_units")?;
     Ok((|| {
         Some(DocumentSpec {
             seed: Seed::from_bytes(seed.try_into().ok()?),
             tenant,
             probe,
+            head: match head_seed.zip(head_units) {
+                None => None,
+                Some((seed, units)) => Some(Head {
+                    seed: Seed::from_bytes(seed.try_into().ok()?),
+                    units: u64::try_from(units).ok()?,
+                }),
+            },
+            question: question?,
             form: form?,
             layout: layout?,
             tokens: u64::try_from(tokens).ok()?,

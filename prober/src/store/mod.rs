@@ -12,10 +12,10 @@ mod report;
 mod rounds;
 
 pub use endpoints::{EndpointFacts, RegisteredEndpoint, RegisteredTenant};
-pub use findings::{DonorRecord, FindingRecord, Relation};
+pub use findings::{DonorRecord, FindingRecord, Part, Relation};
 pub use probes::{NewProbe, ProbeRecord, SentRecord, Usage};
 pub use report::Counts;
-pub use rounds::{NewRound, RoundEnd, SkippedRound};
+pub use rounds::{History, NewRound, RoundEnd, RoundRecord, SkippedRound};
 
 use secrecy::{ExposeSecret, SecretString};
 use sqlx::ConnectOptions as _;

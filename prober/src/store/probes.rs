@@ -4,7 +4,8 @@ use super::findings::{FindingRecord, insert_finding};
 use super::{Store, StoreError, bigint, integer, query_error};
 use crate::ids::{RoundId, TenantId};
 use crate::judge::Seen;
-use canary_gen::{Form, Layout, ProbeNumber, Seed, Slot, TenantNumber, TokenMeasure};
+use crate::scenario::{Cancel, PlannedProbe};
+use canary_gen::{Layout, ProbeNumber, Slot, TenantNumber, TokenMeasure};
 use sqlx::PgConnection;
 use time::OffsetDateTime;
 
@@ -15,16 +16,8 @@ pub struct NewProbe {
     pub tenant: TenantId,
     /// Its step in the schedule.
     pub step: u32,
-    /// What it is for.
-    pub role: &'static str,
-    /// How its canaries are written.
-    pub form: Form,
-    /// How they stand.
-    pub layout: Layout,
-    /// Of its document.
-    pub seed: Seed,
-    /// Wanted length of the prompt, in tokens.
-    pub tokens: u64,
+    /// What is planned; what it `repeats` is a place in the list that is recorded.
+    pub planned: PlannedProbe,
 }
 
 /// What is known once a probe's document has been woven and checked, right before it is sent.
@@ -66,8 +59,8 @@ pub struct ProbeRecord {
     pub probe: ProbeNumber,
     /// In which round.
     pub round: RoundId,
-    /// Its own tenant number, to tell own sightings from others.
-    pub tenant: TenantNumber,
+    /// What its own canaries say.
+    pub own: (TenantNumber, ProbeNumber),
     /// When it ended.
     pub finished_at: OffsetDateTime,
     /// The outcome's code.
@@ -120,24 +113,48 @@ impl Store {
         let known = planned.len();
         let numbers: Result<Vec<_>, StoreError> = planned.into_iter().map(number).collect();
         let mut numbers = numbers?;
-        for probe in probes.iter().skip(known) {
-            let (layout, stride) = layout_columns(probe.layout);
+        for NewProbe {
+            tenant,
+            step,
+            planned,
+        } in probes.iter().skip(known)
+        {
+            let (layout, stride) = layout_columns(planned.layout);
+            let (leaves_ms, leaves_pieces) = match planned.cancel {
+                Some(Cancel::AfterMs(ms)) => (Some(ms), None),
+                Some(Cancel::AfterPieces(pieces)) => (None, Some(pieces)),
+                None => (None, None),
+            };
+            // What is sent again stands before it.
+            let repeats = planned.repeats.and_then(|place| numbers.get(place));
             let id: i64 = sqlx::query_scalar(
                 "/* plan_probe */
                  insert into probes (round_id, tenant_id, step, role, form, layout, stride_tokens, document_seed,
-                                     tokens_wanted, planned_at)
-                 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) returning id",
+                                     tokens_wanted, planned_at, question, head_seed, head_units, repeats, set_number,
+                                     after_ms, cancel_after_ms, cancel_after_pieces, shared_id)
+                 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)
+                 returning id",
             )
             .bind(round.0)
-            .bind(probe.tenant.0)
-            .bind(integer(probe.step))
-            .bind(probe.role)
-            .bind(probe.form.as_str())
+            .bind(tenant.0)
+            .bind(integer(*step))
+            .bind(planned.role.as_str())
+            .bind(planned.form.as_str())
             .bind(layout)
             .bind(stride)
-            .bind(&probe.seed.as_bytes()[..])
-            .bind(bigint(probe.tokens))
+            .bind(&planned.seed.as_bytes()[..])
+            .bind(bigint(planned.tokens))
             .bind(now)
+            .bind(planned.question.as_str())
+            .bind(planned.head.map(|head| head.seed.as_bytes().to_vec()))
+            .bind(planned.head.map(|head| bigint(head.units)))
+            .bind(repeats.map(|number| bigint(number.get())))
+            .bind(integer(planned.set))
+            .bind(integer(planned.after_ms))
+            .bind(leaves_ms.map(integer))
+            .bind(leaves_pieces.map(integer))
+            // All 64 bits of it, whatever sign they make.
+            .bind(planned.shared_id.map(u64::cast_signed))
             .fetch_one(&mut *transaction)
             .await
             .map_err(query_error(act))?;
@@ -213,7 +230,8 @@ impl Store {
         if fresh {
             insert_sightings(&mut transaction, record).await?;
             for finding in &record.findings {
-                insert_finding(&mut transaction, record, finding).await?;
+                let of = (record.round, record.probe, record.finished_at);
+                insert_finding(&mut transaction, of, finding).await?;
             }
         }
         transaction.commit().await.map_err(query_error(act))
@@ -239,7 +257,7 @@ async fn insert_sightings(
         .bind(seen.sighting.key.to_string())
         .bind(seen.sighting.form.as_str())
         .bind(seen.sighting.proof.as_str())
-        .bind(identity.tenant == record.tenant && identity.probe == record.probe)
+        .bind((identity.tenant, identity.probe) == record.own)
         .bind(&seen.place)
         .bind(bigint(seen.sighting.offset))
         .bind(seen.sighting.length as i32)
@@ -257,7 +275,7 @@ async fn insert_sightings(
 fn layout_columns(layout: Layout) -> (&'static str, Option<i32>) {
     let stride = match layout {
         Layout::Sparse { stride_tokens } => Some(integer(stride_tokens)),
-        Layout::Dense => None,
+        Layout::Dense | Layout::Plain => None,
     };
     (layout.as_str(), stride)
 }

@@ -193,6 +193,7 @@ pub(crate) async fn exchange_as(
     prompt: impl Prompt + 'static,
 ) -> (Exchange, Collector) {
     let sender = Sender {
+        shared_id: None,
         extras,
         round: "17",
     };

@@ -1,5 +1,8 @@
 //! What integration tests share: a database of their own, simulated endpoints, configurations.
+
 #![allow(dead_code, clippy::unwrap_used, clippy::print_stderr)]
+
+pub(crate) mod sites;
 
 use canary_gen::key_file;
 use prober::clock::SystemClock;
@@ -275,6 +278,7 @@ pub(crate) async fn run_with(
         scenario: &config.scenarios[0],
         seed,
         due_at: None,
+        replay: None,
     };
     executor.run(session, &order).await.unwrap()
 }

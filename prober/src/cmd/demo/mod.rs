@@ -125,6 +125,7 @@ async fn play(
                 scenario,
                 seed,
                 due_at: None,
+                replay: None,
             };
             let report = executor.run(session, &order).await?;
             say(&format!(

@@ -4,6 +4,7 @@ mod api;
 mod connection;
 mod endpoint;
 mod extras;
+mod recipe;
 mod scenario;
 mod store;
 mod url;

@@ -1,35 +1,15 @@
 //! What is tried, where and how often.
 
 use super::Check;
+use super::recipe::Kind;
 use super::value::shown;
 use crate::config::document::Field;
 use crate::config::mistake::Place;
 use crate::config::raw::{List, RawConfig, RawEndpoint, RawScenario};
 use crate::config::suggest::hint;
 use crate::config::types::Scenario;
-use crate::scenario::Recipe;
 use canary_gen::Form;
-use canary_gen::document::SMALLEST_STRIDE;
 use std::time::Duration;
-
-const MOST_STEPS: usize = 64;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Overflow,
-    Crosstalk,
-}
-
-const KINDS: [(&str, Kind); 2] = [("overflow", Kind::Overflow), ("crosstalk", Kind::Crosstalk)];
-
-impl Kind {
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Overflow => "overflow",
-            Self::Crosstalk => "crosstalk",
-        }
-    }
-}
 
 impl Check<'_> {
     pub(super) fn scenarios(&mut self, raw: &RawConfig) -> Option<Vec<Scenario>> {
@@ -74,9 +54,9 @@ impl Check<'_> {
                 &raw.kind,
                 &raw.place,
                 "kind",
-                "\"overflow\" or \"crosstalk\"",
+                "one of the scenarios, such as \"overflow\"",
             )
-            .and_then(|at| self.chosen(at, &KINDS));
+            .and_then(|at| self.chosen(at, &Kind::ALL.map(|kind| (kind.as_str(), kind))));
         let name = match &raw.name {
             Field::Absent => kind.map(|kind| kind.as_str().to_owned()),
             field => field.given().and_then(|at| self.name(at)),
@@ -106,10 +86,7 @@ impl Check<'_> {
         let min_sensitivity = self.fraction(&raw.min_sensitivity, 0.5, 1.0);
         let max_answer_tokens = self.whole(&raw.max_answer_tokens, 96, 16..=4_096);
         let chosen = chosen.unwrap_or_default();
-        let recipe = match kind? {
-            Kind::Overflow => self.overflow(raw),
-            Kind::Crosstalk => self.crosstalk(raw, &chosen, max_answer_tokens.unwrap_or(0)),
-        };
+        let recipe = self.recipe(kind?, raw, &chosen, max_answer_tokens.unwrap_or(0));
         Some(Scenario {
             name: name?,
             endpoints: endpoints?,
@@ -171,88 +148,6 @@ impl Check<'_> {
         )
     }
 
-    fn overflow(&mut self, raw: &RawScenario) -> Option<Recipe> {
-        self.refuse_foreign(raw, "crosstalk", Kind::Overflow);
-        let ladder = self.ladder(&raw.ladder);
-        let donor_fraction = self.fraction(&raw.donor_fraction, 0.6, 1.0);
-        Some(Recipe::Overflow {
-            ladder: ladder?,
-            donor_fraction: donor_fraction?,
-        })
-    }
-
-    fn ladder(&mut self, field: &Field<List<f64>>) -> Option<Vec<f64>> {
-        let list = match field {
-            Field::Absent => return Some(vec![0.5, 0.75, 0.9, 0.99, 1.02, 1.25]),
-            Field::Wrong => return None,
-            Field::Given(list) => list,
-        };
-        if !(1..=MOST_STEPS).contains(&list.value.len()) {
-            let message = format!("has {} steps (write 1 to {MOST_STEPS})", list.value.len());
-            self.mistakes.at(&list.place, message);
-        }
-        let steps: Vec<Option<f64>> = list
-            .value
-            .iter()
-            .map(|step| self.fraction(step, 1.0, 4.0))
-            .collect();
-        steps.into_iter().collect()
-    }
-
-    fn crosstalk(
-        &mut self,
-        raw: &RawScenario,
-        endpoints: &[&RawEndpoint],
-        answer: u64,
-    ) -> Option<Recipe> {
-        self.refuse_foreign(raw, "overflow", Kind::Crosstalk);
-        let tokens = self.whole(&raw.tokens, 1_500, 200..=16_777_216);
-        let waves = self.whole(&raw.waves, 4, 1..=1_000);
-        let stride = self.whole(
-            &raw.stride_tokens,
-            400,
-            u64::from(SMALLEST_STRIDE)..=16_777_216,
-        );
-        let tokens = tokens?;
-        for endpoint in endpoints {
-            let context = endpoint.context_tokens.given().map(|at| at.value);
-            if context.is_some_and(|context| i128::from(tokens + answer) > context) {
-                let place = raw.tokens.given().map_or(&raw.place, |at| &at.place);
-                let name = name_of(endpoint)
-                    .map_or_else(String::new, |name| format!(" of `{}`", shown(&name)));
-                let message = format!(
-                    "{tokens} tokens and {answer} of answer do not fit into the window of {}{name} (write a smaller `tokens`)",
-                    context.unwrap_or_default()
-                );
-                self.mistakes.at(place, message);
-            }
-        }
-        Some(Recipe::Crosstalk {
-            tokens,
-            waves: waves? as u32,
-            stride_tokens: stride? as u32,
-        })
-    }
-
-    /// Notes the keys that belong to another kind.
-    fn refuse_foreign(&mut self, raw: &RawScenario, owner: &str, kind: Kind) {
-        let places = match kind {
-            Kind::Overflow => [
-                place(&raw.tokens),
-                place(&raw.waves),
-                place(&raw.stride_tokens),
-            ],
-            Kind::Crosstalk => [place(&raw.ladder), place(&raw.donor_fraction), None],
-        };
-        for place in places.into_iter().flatten() {
-            let message = format!(
-                "belongs to the kind `{owner}`, this is `{}` (remove it)",
-                kind.as_str()
-            );
-            self.mistakes.at(place, message);
-        }
-    }
-
     /// Notes scenarios that share both their name and an endpoint.
     fn refuse_same_series(&mut self, series: &[Series]) {
         for (index, later) in series.iter().enumerate() {
@@ -284,10 +179,6 @@ struct Series {
     place: Place,
 }
 
-fn place<T>(field: &Field<T>) -> Option<&Place> {
-    field.given().map(|at| &at.place)
-}
-
-fn name_of(endpoint: &RawEndpoint) -> Option<String> {
+pub(super) fn name_of(endpoint: &RawEndpoint) -> Option<String> {
     endpoint.name.given().map(|at| at.value.clone())
 }

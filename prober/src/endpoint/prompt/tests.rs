@@ -37,6 +37,7 @@ impl Prompt for Fickle {
 fn nobody() -> Sender<'static> {
     static NOTHING: std::sync::LazyLock<Extras> = std::sync::LazyLock::new(Extras::default);
     Sender {
+        shared_id: None,
         extras: &NOTHING,
         round: "1",
     }

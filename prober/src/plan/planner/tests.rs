@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::config::{Database, Log, LogFormat, Store};
-use crate::scenario::Recipe;
+use crate::scenario::{Load, Recipe};
 use canary_gen::Form;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -17,11 +17,12 @@ fn scenario(name: &str, endpoints: &[&str], every: u64, jitter: u64) -> Scenario
         form: Form::Code,
         min_sensitivity: 0.5,
         max_answer_tokens: 96,
-        recipe: Recipe::Crosstalk {
+        recipe: Recipe::Crosstalk(Load {
             tokens: 1_500,
+            requests: 1,
             waves: 4,
             stride_tokens: 400,
-        },
+        }),
     }
 }
 
