@@ -29,10 +29,10 @@ stride_tokens = 100
 cancel_within = "60ms"
 [[scenarios]]
 kind = "pressure"
-tokens = 1500
+tokens = 1200
 requests = 6
 waves = 2
-max_answer_tokens = 384
+max_answer_tokens = 512
 [[scenarios]]
 kind = "return"
 tokens = 1800

@@ -95,6 +95,8 @@ pub(super) enum Stage {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Transfer {
     pub(super) sent: usize,
+    /// Of what others got since it was aborted, so many pages have not counted yet.
+    pub(super) owed: usize,
     /// Pages to send.
     pub(super) pages: usize,
     /// It breaks after so many pages.

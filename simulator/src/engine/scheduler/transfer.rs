@@ -25,6 +25,7 @@ impl Scheduler {
         }
         request.stage = Stage::Transfer(Transfer {
             sent: 0,
+            owed: 0,
             pages,
             breaks_after: breaks.then_some(pages / 2),
             ignores_break,
@@ -45,13 +46,16 @@ impl Scheduler {
                 continue;
             };
             let reach = transfer.breaks_after.unwrap_or(transfer.pages);
-            // What nobody waits for any more drains behind the rest.
-            let share = if transfer.is_aborted {
-                ABORTED_SHARE
+            let pages = if transfer.is_aborted {
+                // What nobody waits for any more drains behind the rest.
+                transfer.owed += budget;
+                let pages = transfer.owed / ABORTED_SHARE;
+                transfer.owed %= ABORTED_SHARE;
+                pages
             } else {
-                1
+                budget
             };
-            let end = reach.min(transfer.sent + budget.div_ceil(share));
+            let end = reach.min(transfer.sent + pages);
             for page in transfer.sent..end {
                 let contents = self.prefill.contents(request.prefill_table[page]);
                 self.decode.fill(request.decode_table[page], &contents);
