@@ -9,6 +9,8 @@ use std::fmt;
 pub struct Config {
     /// Name of the model.
     pub model: String,
+    /// LoRA adapters that are served beside the base model; a request chooses one by its `model`.
+    pub adapters: Vec<String>,
     /// Advertised context window, in tokens.
     pub context_tokens: u32,
     /// Capacity of the prefill group's KV cache, in tokens (whole pages are used).
@@ -21,6 +23,8 @@ pub struct Config {
     pub disk_tokens: Option<u32>,
     /// Who may share prefixes of prompts.
     pub prefix_scope: PrefixScope,
+    /// Whether a step may bring several tokens: a drafter proposes them, the model verifies them.
+    pub speculative: bool,
     /// Chance that a transfer fails half way; a healthy engine answers with an error then.
     pub transfer_failures: f64,
     /// Whether answers are kept for the same request of the same tenant.
@@ -55,7 +59,7 @@ pub struct Speeds {
     pub prefill: Option<f64>,
     /// Of the KV transfer, for one request.
     pub transfer: Option<f64>,
-    /// Of the decode group, for one request.
+    /// Of the decode group, for one request; with speculation a step may bring several tokens.
     pub decode: Option<f64>,
 }
 
@@ -94,12 +98,14 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             model: "simulated-1m".to_owned(),
+            adapters: Vec::new(),
             context_tokens: 1_048_576,
             prefill_tokens: 1_048_576,
             decode_tokens: None,
             host_tokens: None,
             disk_tokens: None,
             prefix_scope: PrefixScope::Tenant,
+            speculative: false,
             transfer_failures: 0.0,
             response_cache: false,
             semantic_cache: false,
@@ -150,6 +156,11 @@ pub enum ConfigError {
     /// A fault has two settings.
     #[error("fault `{0}` is set twice (keep one)")]
     FaultTwice(Fault),
+    /// Two models, the base model or adapters, have one name, or one has none.
+    #[error(
+        "adapter `{0}` needs a name of its own (not empty, not the model's, not another adapter's)"
+    )]
+    AdapterName(String),
     /// The system gave no thread.
     #[error("start the engine's thread: {0}")]
     Thread(std::io::Error),
@@ -162,6 +173,15 @@ impl Config {
     pub(crate) fn decode_capacity(&self) -> u32 {
         self.decode_tokens
             .unwrap_or(self.context_tokens.saturating_add(65_536))
+    }
+
+    /// The adapter that a request's `model` names, `Some(None)` for the base model.
+    pub(crate) fn adapter(&self, model: &str) -> Option<Option<&str>> {
+        if model == self.model {
+            return Some(None);
+        }
+        let adapter = self.adapters.iter().find(|adapter| *adapter == model);
+        adapter.map(|adapter| Some(adapter.as_str()))
     }
 
     /// Whether it has a fault at all.
@@ -208,8 +228,19 @@ impl Config {
                 return Err(ConfigError::Speed { what });
             }
         }
+        self.check_adapters()?;
         self.check_faults()?;
         self.check_keys()
+    }
+
+    fn check_adapters(&self) -> Result<(), ConfigError> {
+        let mut names = self.adapters.iter().enumerate();
+        let taken = names.find(|&(index, name)| {
+            name.is_empty() || *name == self.model || self.adapters[..index].contains(name)
+        });
+        taken.map_or(Ok(()), |(_, name)| {
+            Err(ConfigError::AdapterName(name.clone()))
+        })
     }
 
     fn check_faults(&self) -> Result<(), ConfigError> {
@@ -283,6 +314,14 @@ mod tests {
             }),
             "tenants `a` and `b` have the same key"
         );
+        for adapters in [&["m"][..], &["a", "a"], &[""]] {
+            let named = Config {
+                model: "m".to_owned(),
+                adapters: adapters.iter().map(|&name| name.to_owned()).collect(),
+                ..Config::default()
+            };
+            assert!(fault(named).contains("needs a name of its own"));
+        }
         let faults = |settings: &[f64]| Config {
             faults: settings
                 .iter()

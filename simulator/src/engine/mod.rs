@@ -9,6 +9,7 @@ mod router;
 mod scheduler;
 #[cfg(test)]
 mod tests;
+mod thinking;
 
 use crate::config::Config;
 pub(crate) use chance::Faults;
@@ -19,6 +20,7 @@ pub(crate) use request::{Finish, Refusal, Submission};
 pub(crate) use router::ClientIds;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
+pub(crate) use thinking::Thinking;
 use tokio::sync::mpsc::unbounded_channel;
 
 /// A running engine.

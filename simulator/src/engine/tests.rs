@@ -49,6 +49,8 @@ async fn ask(engine: &Arc<Engine>, prompt: Vec<Token>) -> Result<String, Refusal
         most: 96,
         tenant: "tenant".to_owned(),
         salt: String::new(),
+        adapter: None,
+        thinking: None,
     };
     let mut generation = engine.submit(submission, ClientIds::default())?;
     generation.begun().await?;

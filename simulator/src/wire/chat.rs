@@ -29,9 +29,9 @@ pub(super) async fn completions(
 ) -> Result<Response, ApiError> {
     let tenant = tenant(front.config(), &headers)?.to_owned();
     let (request, prompt) = read(body).await?;
-    if request.model != front.config().model {
+    let Some(adapter) = front.config().adapter(&request.model) else {
         return Err(ApiError::model_unknown(&request.model));
-    }
+    };
     if !request.has_messages() {
         return Err(ApiError::bad_request("`messages` must not be empty"));
     }
@@ -41,6 +41,8 @@ pub(super) async fn completions(
         most: request.most(front.config().max_completion_default),
         tenant,
         salt: request.salt().to_owned(),
+        adapter: adapter.map(str::to_owned),
+        thinking: request.thinking(),
     };
     let reply = front
         .serve(submission, client_ids(&headers), identity())
@@ -48,7 +50,7 @@ pub(super) async fn completions(
         .inspect_err(|&refusal| record.refused(refusal))?;
     let head = Head {
         identity: reply.identity.clone(),
-        model: front.config().model.clone(),
+        model: request.model.clone(),
     };
     if request.streams() {
         let wants_usage = request.wants_usage();

@@ -36,12 +36,19 @@ pub(crate) fn router(front: Arc<Front>) -> Router {
 async fn models(State(front): State<Arc<Front>>, headers: HeaderMap) -> Result<Response, ApiError> {
     tenant(front.config(), &headers)?;
     let config = front.config();
+    let model = |name: &str, parent: Option<&str>| {
+        json!({
+            "id": name, "object": "model", "owned_by": "simulator", "root": name, "parent": parent,
+            "max_model_len": config.context_tokens,
+        })
+    };
+    let base = [model(&config.model, None)].into_iter();
+    let adapters = config.adapters.iter();
+    let adapters = adapters.map(|adapter| model(adapter, Some(&config.model)));
+    let list: Vec<Value> = base.chain(adapters).collect();
     Ok(Json(json!({
         "object": "list",
-        "data": [{
-            "id": config.model, "object": "model", "owned_by": "simulator", "root": config.model,
-            "max_model_len": config.context_tokens,
-        }],
+        "data": list,
     }))
     .into_response())
 }

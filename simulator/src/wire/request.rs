@@ -1,5 +1,6 @@
 //! A chat request as it is sent.
 
+use crate::engine::Thinking;
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -12,6 +13,14 @@ pub(super) struct ChatRequest {
     stream: Option<bool>,
     stream_options: Option<StreamOptions>,
     cache_salt: Option<String>,
+    /// vLLM's and Dynamo's name of the field.
+    thinking_token_budget: Option<u32>,
+    chat_template_kwargs: Option<TemplateArguments>,
+}
+
+#[derive(Deserialize)]
+struct TemplateArguments {
+    enable_thinking: Option<bool>,
 }
 
 #[derive(Deserialize)]
@@ -73,6 +82,15 @@ impl ChatRequest {
             .unwrap_or(default) as usize
     }
 
+    /// Thinking is asked for by a budget, or by the template's switch alone.
+    pub(super) fn thinking(&self) -> Option<Thinking> {
+        let arguments = self.chat_template_kwargs.as_ref();
+        let switch = arguments.and_then(|arguments| arguments.enable_thinking);
+        let budget = self.thinking_token_budget.map(|budget| budget as usize);
+        let thinks = switch.unwrap_or(budget.is_some());
+        thinks.then_some(Thinking { budget })
+    }
+
     pub(super) fn streams(&self) -> bool {
         self.stream.unwrap_or(false)
     }
@@ -111,6 +129,19 @@ mod tests {
             request.prompt(),
             "<|system|>\nBe brief.\n<|assistant|>\n\n<|user|>\nHello\n<|assistant|>\n"
         );
+    }
+
+    #[test]
+    fn thinking_is_asked_for_by_a_budget_or_by_the_switch() {
+        let with =
+            |more: &str| request(&format!(r#"{{"model":"m","messages":[]{more}}}"#)).thinking();
+        assert_eq!(with(""), None);
+        let budget = Some(Thinking { budget: Some(9) });
+        assert_eq!(with(r#","thinking_token_budget":9"#), budget);
+        let on = r#","chat_template_kwargs":{"enable_thinking":true}"#;
+        assert_eq!(with(on), Some(Thinking { budget: None }));
+        let off = r#","thinking_token_budget":9,"chat_template_kwargs":{"enable_thinking":false}"#;
+        assert_eq!(with(off), None);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use super::{Request, RequestId, SHORT_KEY_BITS, Scheduler, Stage, Submission};
 use crate::config::PrefixScope;
 use crate::engine::request::{Load, TierName};
+use crate::engine::thinking::Voice;
 use crate::fault::Fault;
 use crate::kv::{Key, PAGE_TOKENS, PageId, Tier, pages_for};
 use crate::token::Token;
@@ -116,7 +117,11 @@ impl Scheduler {
             state_slot,
             inherited,
             visible: 0,
+            thinking: submission.thinking,
+            first: None,
+            thoughts: Vec::new(),
             answer: Vec::new(),
+            voice: Voice::new(submission.thinking),
             read_at: None,
             given: Vec::new(),
         })
@@ -129,7 +134,10 @@ impl Scheduler {
         let by_salt = !self.faults.meets(Fault::PrefixWithoutSalt);
         let tenant = by_tenant.then_some(submission.tenant.as_str());
         let salt = by_salt.then_some(submission.salt.as_str());
-        Key::root(tenant, salt)
+        // KV that one adapter computed is wrong for every other.
+        let by_adapter = !self.faults.meets(Fault::PrefixWithoutAdapter);
+        let adapter = submission.adapter.as_deref().filter(|_| by_adapter);
+        Key::root(tenant, salt, adapter)
     }
 
     /// A recurrent state, cleared, and what of its last request is left in it.

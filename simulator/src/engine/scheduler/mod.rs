@@ -13,6 +13,7 @@
 
 mod admit;
 mod decode;
+mod draft;
 mod prefill;
 #[cfg(test)]
 mod tests;
@@ -20,11 +21,13 @@ mod transfer;
 
 use super::chance::Faults;
 use super::request::{Event, Finish, Metadata, Refusal, Request, RequestId, Stage, Submission};
+use super::thinking::Budget as ThinkingBudget;
 use crate::config::Config;
 use crate::fault::Fault;
 use crate::kv::{PageId, PagePool, PrefixCache, Tier};
 use crate::token::Token;
 use admit::Waiting;
+use draft::Saying;
 use std::collections::{BTreeMap, VecDeque};
 
 /// How much is done in a step.
@@ -34,7 +37,7 @@ pub(crate) struct Budget {
     pub(crate) prefill: usize,
     /// Pages that are transferred for each request.
     pub(crate) transfer: usize,
-    /// Tokens that each request in the batch gets.
+    /// Steps of the batch: a token for each request, with speculation several.
     pub(crate) decode: usize,
 }
 
@@ -60,6 +63,12 @@ pub(crate) struct Scheduler {
     /// The rows of the decode batch, and the pages that each row's prompt is read from.
     batch: Vec<RequestId>,
     rows: Vec<Vec<PageId>>,
+    /// What the processor of logits keeps for each row.
+    budgets: Vec<ThinkingBudget>,
+    /// What the verifier let through, a row for each row of the batch, and which of its rows each row of
+    /// the batch reads.
+    verified: Vec<Vec<Saying>>,
+    verified_rows: Vec<usize>,
     metadata: Vec<Option<Metadata>>,
     /// The last freed is the next taken.
     free_metadata: Vec<usize>,
@@ -87,6 +96,9 @@ impl Scheduler {
             requests: BTreeMap::new(),
             batch: Vec::new(),
             rows: Vec::new(),
+            budgets: Vec::new(),
+            verified: Vec::new(),
+            verified_rows: Vec::new(),
             metadata: vec![None; METADATA_SLOTS],
             free_metadata: (0..METADATA_SLOTS).rev().collect(),
             states: Vec::new(),
