@@ -2,11 +2,14 @@
 
 use crate::fault::{Fault, FaultSetting};
 use crate::kv::PAGE_TOKENS;
+use crate::shape::Shape;
 use std::fmt;
 
 /// What kind of engine to be.
 #[derive(Clone, Debug)]
 pub struct Config {
+    /// Which server's manners it has.
+    pub shape: Shape,
     /// Name of the model.
     pub model: String,
     /// LoRA adapters that are served beside the base model; a request chooses one by its `model`.
@@ -97,6 +100,7 @@ impl TenantKey {
 impl Default for Config {
     fn default() -> Self {
         Self {
+            shape: Shape::default(),
             model: "simulated-1m".to_owned(),
             adapters: Vec::new(),
             context_tokens: 1_048_576,
@@ -182,6 +186,11 @@ impl Config {
         }
         let adapter = self.adapters.iter().find(|adapter| *adapter == model);
         adapter.map(|adapter| Some(adapter.as_str()))
+    }
+
+    /// Whether a step may bring several tokens.
+    pub(crate) fn speculates(&self) -> bool {
+        self.speculative || self.has(Fault::DraftOfNeighbour)
     }
 
     /// Whether it has a fault at all.

@@ -9,6 +9,17 @@ pub(super) static OPENING: LazyLock<Vec<Token>> = LazyLock::new(|| tokenize("<th
 /// What closes it; the answer comes after.
 pub(super) static CLOSING: LazyLock<Vec<Token>> = LazyLock::new(|| tokenize("</think>\n\n"));
 
+/// How many tokens of an answer were thinking, with what opens and closes it.
+pub(crate) fn reasoning_tokens(given: &[Token]) -> usize {
+    if !given.starts_with(&OPENING) {
+        return 0;
+    }
+    let closing = given
+        .windows(CLOSING.len())
+        .position(|window| *window == **CLOSING);
+    closing.map_or(given.len(), |at| at + CLOSING.len())
+}
+
 /// What a request asks of thinking.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Thinking {

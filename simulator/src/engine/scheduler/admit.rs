@@ -95,6 +95,7 @@ impl Scheduler {
             return None;
         };
         let cached_pages = found.pages.len() + found.loads.len();
+        self.count_admitted(prompt.len(), &found);
         let cached = cached_pages * PAGE_TOKENS;
         let stage = if found.loads.is_empty() {
             Stage::Prefill { computed: cached }
@@ -125,6 +126,17 @@ impl Scheduler {
             read_at: None,
             given: Vec::new(),
         })
+    }
+
+    fn count_admitted(&mut self, prompt: usize, found: &Found) {
+        let tokens = |pages: usize| (pages * PAGE_TOKENS) as u64;
+        let on_host = found.loads.iter();
+        let on_host = on_host.filter(|load| load.tier == TierName::Host).count();
+        let counts = &mut self.counts;
+        counts.prompt_tokens += prompt as u64;
+        counts.from_device += tokens(found.pages.len());
+        counts.from_host += tokens(on_host);
+        counts.from_disk += tokens(found.loads.len() - on_host);
     }
 
     /// The key before a prompt's first page: who shares a prefix shares this.

@@ -76,6 +76,8 @@ impl Scheduler {
     pub(super) fn generate(&mut self, steps: usize, told: &mut Told) {
         for _ in 0..steps {
             let batch = self.batch.clone();
+            self.counts.steps += u64::from(!batch.is_empty());
+            self.counts.rows += batch.len() as u64;
             for (id, sayings) in batch.iter().zip(self.verify()) {
                 for saying in sayings {
                     // An earlier row may have taken its pages, or it has come to its end.
@@ -117,6 +119,8 @@ impl Scheduler {
         self.decode.write(&request.decode_table, position, &[token]);
         request.given.push(token);
         request.voice.pass(token, is_forced);
+        self.counts.given_tokens += 1;
+        self.counts.longest = self.counts.longest.max(request.length() as u64);
         let beside_prompt = position / PAGE_TOKENS < pages_for(request.prompt.len());
         let own = request.decode_table.first().copied();
         if let (true, Some(reading)) = (beside_prompt, &mut request.read_at)
@@ -158,6 +162,7 @@ impl Scheduler {
     /// Takes the pages of a request; what they hold waits in the host's memory.
     fn retract(&mut self, id: RequestId) {
         self.leave(id);
+        self.counts.retractions += 1;
         let Some(request) = self.requests.get_mut(&id) else {
             return;
         };

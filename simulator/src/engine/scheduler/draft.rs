@@ -73,7 +73,7 @@ impl Scheduler {
             return Vec::new();
         };
         let mut said = Vec::new();
-        loop {
+        let accepted = loop {
             let forced = budget.forced();
             let own = || match request.first.filter(|_| is_first) {
                 Some(first) => Some(first),
@@ -86,11 +86,16 @@ impl Scheduler {
                 is_forced: forced.is_some(),
             });
             let Some(token) = token.filter(|token| draft == Some(token)) else {
-                return said;
+                break said.len() - 1;
             };
             voice.pass(token, forced.is_some());
             budget.pass(token);
-        }
+        };
+        let counts = &mut self.counts;
+        counts.drafts += u64::from(!drafts.is_empty());
+        counts.drafted += drafts.len() as u64;
+        counts.accepted += accepted as u64;
+        said
     }
 
     fn request_in(&self, row: usize) -> Option<&Request> {
@@ -125,7 +130,7 @@ impl Scheduler {
 
     /// What the drafter proposes for a row.
     fn drafts(&self, row: usize) -> Vec<Token> {
-        let request = self.request_in(row).filter(|_| self.speculates());
+        let request = self.request_in(row).filter(|_| self.config.speculates());
         let looked_up = request.and_then(|request| {
             let start = request.given.len().checked_sub(LOOKED_UP)?;
             let (last, prompt) = (&request.given[start..], &request.prompt);
@@ -134,9 +139,5 @@ impl Scheduler {
             Some(followed[..followed.len().min(DRAFTS)].to_vec())
         });
         looked_up.unwrap_or_default()
-    }
-
-    fn speculates(&self) -> bool {
-        self.config.speculative || self.config.has(Fault::DraftOfNeighbour)
     }
 }

@@ -33,6 +33,7 @@ impl Scheduler {
         let chunk = &request.prompt[computed..end];
         self.prefill.write(&request.prefill_table, computed, chunk);
         request.stage = Stage::Prefill { computed: end };
+        self.counts.computed_tokens += chunk.len() as u64;
         if end == reach {
             self.end_prefill(id, end);
         }

@@ -66,6 +66,16 @@ fn submission(owner: u8, prompt: Vec<Token>, most: usize) -> Submission {
     }
 }
 
+fn prefill_pages(scheduler: &Scheduler) -> (usize, usize) {
+    let pages = scheduler.state().prefill;
+    (pages.free, pages.all)
+}
+
+fn decode_pages(scheduler: &Scheduler) -> (usize, usize) {
+    let pages = scheduler.state().decode;
+    (pages.free, pages.all)
+}
+
 /// What a request is answered alone, without a batch, a cache or a draft.
 fn whole_answer(submission: &Submission) -> Vec<Token> {
     let text = text_of(&submission.prompt);
@@ -255,8 +265,14 @@ proptest! {
         for (id, answer) in expected {
             prop_assert!(answers.get(&id).cloned().unwrap_or_default() == answer, "{id:?}");
         }
-        prop_assert_eq!(scheduler.prefill_pages(), (32, 32));
-        prop_assert_eq!(scheduler.decode_pages(), (32, 32));
+        let counts = scheduler.state().counts;
+        prop_assert_eq!(counts.requests, sent.len() as u64);
+        let ended = counts.refused + counts.stopped + counts.cut + counts.aborted + counts.failed;
+        prop_assert_eq!(counts.requests, ended);
+        // Who was aborted in the midst of its prompt left the rest.
+        prop_assert!(counts.prompt_tokens >= counts.cached() + counts.computed_tokens);
+        prop_assert_eq!(prefill_pages(&scheduler), (32, 32));
+        prop_assert_eq!(decode_pages(&scheduler), (32, 32));
     }
 }
 
@@ -365,14 +381,14 @@ fn a_request_aborted_during_its_transfer_keeps_its_pages_until_the_transfer_is_t
         scheduler.step(one_page);
     }
     scheduler.abort(RequestId(0));
-    assert!(scheduler.decode_pages().0 < scheduler.decode_pages().1);
+    assert!(decode_pages(&scheduler).0 < decode_pages(&scheduler).1);
     for _ in 0..20 {
         let told = scheduler.step(one_page);
         assert!(told.is_empty());
         check(&scheduler);
     }
     assert!(scheduler.is_idle());
-    assert_eq!(scheduler.decode_pages(), (32, 32));
+    assert_eq!(decode_pages(&scheduler), (32, 32));
 }
 
 #[test]
