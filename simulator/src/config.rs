@@ -2,6 +2,7 @@
 
 use crate::fault::{Fault, FaultSetting};
 use crate::kv::PAGE_TOKENS;
+use crate::scope::PrefixScope;
 use crate::shape::Shape;
 use std::fmt;
 
@@ -44,15 +45,6 @@ pub struct Config {
     pub seed: u64,
     /// Length of an answer in tokens when a request does not say.
     pub max_completion_default: u32,
-}
-
-/// Who may share prefixes of prompts. A request's `cache_salt` keeps it apart in any case.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PrefixScope {
-    /// Requests of one tenant.
-    Tenant,
-    /// Everybody, as vLLM and SGLang have it: only the salt keeps tenants apart.
-    Everybody,
 }
 
 /// Speeds in tokens a second; `None` is as fast as it can.
@@ -157,6 +149,9 @@ pub enum ConfigError {
         /// As set.
         probability: f64,
     },
+    /// A chance that is none.
+    #[error("the chance that a transfer fails is {0} (expected 0 to 1)")]
+    TransferFailures(f64),
     /// A fault has two settings.
     #[error("fault `{0}` is set twice (keep one)")]
     FaultTwice(Fault),
@@ -236,6 +231,10 @@ impl Config {
             if speed.is_some_and(|speed| !(speed.is_finite() && speed > 0.0)) {
                 return Err(ConfigError::Speed { what });
             }
+        }
+        // Not a number is in no range.
+        if !(0.0..=1.0).contains(&self.transfer_failures) {
+            return Err(ConfigError::TransferFailures(self.transfer_failures));
         }
         self.check_adapters()?;
         self.check_faults()?;
@@ -330,6 +329,13 @@ mod tests {
                 ..Config::default()
             };
             assert!(fault(named).contains("needs a name of its own"));
+        }
+        for transfer_failures in [-0.1, 1.1, f64::NAN] {
+            let failing = Config {
+                transfer_failures,
+                ..Config::default()
+            };
+            assert!(fault(failing).contains("the chance that a transfer fails is"));
         }
         let faults = |settings: &[f64]| Config {
             faults: settings

@@ -17,13 +17,15 @@ mod fault;
 mod front;
 mod kv;
 mod model;
+mod scope;
 mod shape;
 mod token;
 mod wire;
 
-pub use config::{Config, ConfigError, PrefixScope, Speeds, TenantKey};
+pub use config::{Config, ConfigError, Speeds, TenantKey};
 pub use fault::{Fault, FaultSetting, UnknownFault};
 pub use kv::PAGE_TOKENS;
+pub use scope::{PrefixScope, UnknownScope};
 pub use shape::{Shape, UnknownShape};
 
 use front::Front;

@@ -252,10 +252,15 @@ async fn slots(
     Ok(Json(busy.chain(idle).collect::<Vec<_>>()).into_response())
 }
 
-async fn adapters(extract::State(front): extract::State<Arc<Front>>) -> Json<Value> {
-    let adapters = front.config().adapters.iter().enumerate();
+async fn adapters(
+    extract::State(front): extract::State<Arc<Front>>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let config = front.config();
+    tenant(config, &headers)?;
+    let adapters = config.adapters.iter().enumerate();
     let listed = adapters.map(|(id, adapter)| json!({ "id": id, "path": adapter, "scale": 1.0 }));
-    Json(listed.collect())
+    Ok(Json(listed.collect::<Vec<_>>()).into_response())
 }
 
 fn page(_: &Config, state: &State) -> String {

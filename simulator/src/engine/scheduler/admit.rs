@@ -1,11 +1,11 @@
 //! Admission: which pages a request starts with, and which it waits for.
 
 use super::{Request, RequestId, SHORT_KEY_BITS, Scheduler, Stage, Submission};
-use crate::config::PrefixScope;
 use crate::engine::request::{Load, TierName};
 use crate::engine::thinking::Voice;
 use crate::fault::Fault;
 use crate::kv::{Key, PAGE_TOKENS, PageId, Tier, pages_for};
+use crate::scope::PrefixScope;
 use crate::token::Token;
 
 /// A request that waits for room.

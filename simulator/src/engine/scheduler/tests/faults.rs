@@ -2,8 +2,8 @@
 //! nothing of the kind on the same schedule.
 
 use super::*;
-use crate::config::PrefixScope;
 use crate::fault::FaultSetting;
+use crate::scope::PrefixScope;
 
 /// One transferred page a step, so that much can happen meanwhile.
 const SLOW: Budget = Budget {
