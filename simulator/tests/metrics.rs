@@ -85,6 +85,10 @@ async fn metrics_are_those_of_what_was_done() {
         };
         assert_eq!(sum(&page, prompt), prompts, "{shape}");
         assert_eq!(sum(&page, given), expected.1, "{shape}");
+        if shape == Shape::LlamaCpp {
+            assert!(sum(&page, "llamacpp:prompt_seconds_total") > 0.0);
+            assert!(sum(&page, "llamacpp:tokens_predicted_seconds_total") > 0.0);
+        }
         if let Some(cached) = cached {
             assert_eq!(sum(&page, cached), expected.2, "{shape}");
         }

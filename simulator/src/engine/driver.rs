@@ -48,11 +48,12 @@ struct Driver {
 impl Driver {
     fn run(mut self, commands: &Receiver<Command>) {
         loop {
+            let before = *self.scheduler.counts();
             let (prefills, decodes) = (
                 self.scheduler.has(Phase::Prefill),
                 self.scheduler.has(Phase::Decode),
             );
-            let begun = Instant::now();
+            let mut begun = Instant::now();
             let wait = if self.scheduler.is_idle() {
                 self.pace.rest();
                 None
@@ -60,7 +61,11 @@ impl Driver {
                 Some(self.pace.tick())
             };
             let first = match wait {
-                None => commands.recv().map_err(|_| RecvTimeoutError::Disconnected),
+                None => {
+                    let first = commands.recv().map_err(|_| RecvTimeoutError::Disconnected);
+                    begun = Instant::now();
+                    first
+                }
                 Some(tick) => commands.recv_timeout(tick),
             };
             match first {
@@ -74,11 +79,12 @@ impl Driver {
             for (id, event) in self.scheduler.step(self.pace.budget()) {
                 self.router.tell(id, event);
             }
-            let passed = begun.elapsed();
-            if prefills {
+            // A short prompt comes and goes within one round.
+            let (passed, after) = (begun.elapsed(), self.scheduler.counts());
+            if prefills || after.computed_tokens > before.computed_tokens {
                 self.busy.prefill += passed;
             }
-            if decodes {
+            if decodes || after.given_tokens > before.given_tokens {
                 self.busy.decode += passed;
             }
         }

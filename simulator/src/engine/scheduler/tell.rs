@@ -1,7 +1,7 @@
 //! What a scheduler tells of itself.
 
 use super::{Request, Scheduler, Stage};
-use crate::engine::state::{Admitted, Pages, Phase, State};
+use crate::engine::state::{Admitted, Counts, Pages, Phase, State};
 
 impl Scheduler {
     /// What it is at; how long it took is not its affair.
@@ -33,6 +33,10 @@ impl Scheduler {
             counts: self.counts,
             ..State::default()
         }
+    }
+
+    pub(crate) fn counts(&self) -> &Counts {
+        &self.counts
     }
 
     /// Whether somebody is there.
