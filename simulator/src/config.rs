@@ -2,13 +2,19 @@
 
 use crate::fault::{Fault, FaultSetting};
 use crate::kv::PAGE_TOKENS;
+use crate::scope::PrefixScope;
+use crate::shape::Shape;
 use std::fmt;
 
 /// What kind of engine to be.
 #[derive(Clone, Debug)]
 pub struct Config {
+    /// Which server's manners it has.
+    pub shape: Shape,
     /// Name of the model.
     pub model: String,
+    /// LoRA adapters that are served beside the base model; a request chooses one by its `model`.
+    pub adapters: Vec<String>,
     /// Advertised context window, in tokens.
     pub context_tokens: u32,
     /// Capacity of the prefill group's KV cache, in tokens (whole pages are used).
@@ -21,6 +27,8 @@ pub struct Config {
     pub disk_tokens: Option<u32>,
     /// Who may share prefixes of prompts.
     pub prefix_scope: PrefixScope,
+    /// Whether a step may bring several tokens: a drafter proposes them, the model verifies them.
+    pub speculative: bool,
     /// Chance that a transfer fails half way; a healthy engine answers with an error then.
     pub transfer_failures: f64,
     /// Whether answers are kept for the same request of the same tenant.
@@ -39,15 +47,6 @@ pub struct Config {
     pub max_completion_default: u32,
 }
 
-/// Who may share prefixes of prompts. A request's `cache_salt` keeps it apart in any case.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PrefixScope {
-    /// Requests of one tenant.
-    Tenant,
-    /// Everybody, as vLLM and SGLang have it: only the salt keeps tenants apart.
-    Everybody,
-}
-
 /// Speeds in tokens a second; `None` is as fast as it can.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Speeds {
@@ -55,7 +54,7 @@ pub struct Speeds {
     pub prefill: Option<f64>,
     /// Of the KV transfer, for one request.
     pub transfer: Option<f64>,
-    /// Of the decode group, for one request.
+    /// Of the decode group, for one request; with speculation a step may bring several tokens.
     pub decode: Option<f64>,
 }
 
@@ -93,13 +92,16 @@ impl TenantKey {
 impl Default for Config {
     fn default() -> Self {
         Self {
+            shape: Shape::default(),
             model: "simulated-1m".to_owned(),
+            adapters: Vec::new(),
             context_tokens: 1_048_576,
             prefill_tokens: 1_048_576,
             decode_tokens: None,
             host_tokens: None,
             disk_tokens: None,
             prefix_scope: PrefixScope::Tenant,
+            speculative: false,
             transfer_failures: 0.0,
             response_cache: false,
             semantic_cache: false,
@@ -147,9 +149,17 @@ pub enum ConfigError {
         /// As set.
         probability: f64,
     },
+    /// A chance that is none.
+    #[error("the chance that a transfer fails is {0} (expected 0 to 1)")]
+    TransferFailures(f64),
     /// A fault has two settings.
     #[error("fault `{0}` is set twice (keep one)")]
     FaultTwice(Fault),
+    /// Two models, the base model or adapters, have one name, or one has none.
+    #[error(
+        "adapter `{0}` needs a name of its own (not empty, not the model's, not another adapter's)"
+    )]
+    AdapterName(String),
     /// The system gave no thread.
     #[error("start the engine's thread: {0}")]
     Thread(std::io::Error),
@@ -162,6 +172,20 @@ impl Config {
     pub(crate) fn decode_capacity(&self) -> u32 {
         self.decode_tokens
             .unwrap_or(self.context_tokens.saturating_add(65_536))
+    }
+
+    /// The adapter that a request's `model` names, `Some(None)` for the base model.
+    pub(crate) fn adapter(&self, model: &str) -> Option<Option<&str>> {
+        if model == self.model {
+            return Some(None);
+        }
+        let adapter = self.adapters.iter().find(|adapter| *adapter == model);
+        adapter.map(|adapter| Some(adapter.as_str()))
+    }
+
+    /// Whether a step may bring several tokens.
+    pub(crate) fn speculates(&self) -> bool {
+        self.speculative || self.has(Fault::DraftOfNeighbour)
     }
 
     /// Whether it has a fault at all.
@@ -208,8 +232,23 @@ impl Config {
                 return Err(ConfigError::Speed { what });
             }
         }
+        // Not a number is in no range.
+        if !(0.0..=1.0).contains(&self.transfer_failures) {
+            return Err(ConfigError::TransferFailures(self.transfer_failures));
+        }
+        self.check_adapters()?;
         self.check_faults()?;
         self.check_keys()
+    }
+
+    fn check_adapters(&self) -> Result<(), ConfigError> {
+        let mut names = self.adapters.iter().enumerate();
+        let taken = names.find(|&(index, name)| {
+            name.is_empty() || *name == self.model || self.adapters[..index].contains(name)
+        });
+        taken.map_or(Ok(()), |(_, name)| {
+            Err(ConfigError::AdapterName(name.clone()))
+        })
     }
 
     fn check_faults(&self) -> Result<(), ConfigError> {
@@ -283,6 +322,21 @@ mod tests {
             }),
             "tenants `a` and `b` have the same key"
         );
+        for adapters in [&["m"][..], &["a", "a"], &[""]] {
+            let named = Config {
+                model: "m".to_owned(),
+                adapters: adapters.iter().map(|&name| name.to_owned()).collect(),
+                ..Config::default()
+            };
+            assert!(fault(named).contains("needs a name of its own"));
+        }
+        for transfer_failures in [-0.1, 1.1, f64::NAN] {
+            let failing = Config {
+                transfer_failures,
+                ..Config::default()
+            };
+            assert!(fault(failing).contains("the chance that a transfer fails is"));
+        }
         let faults = |settings: &[f64]| Config {
             faults: settings
                 .iter()

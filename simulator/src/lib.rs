@@ -17,12 +17,16 @@ mod fault;
 mod front;
 mod kv;
 mod model;
+mod scope;
+mod shape;
 mod token;
 mod wire;
 
-pub use config::{Config, ConfigError, PrefixScope, Speeds, TenantKey};
+pub use config::{Config, ConfigError, Speeds, TenantKey};
 pub use fault::{Fault, FaultSetting, UnknownFault};
 pub use kv::PAGE_TOKENS;
+pub use scope::{PrefixScope, UnknownScope};
+pub use shape::{Shape, UnknownShape};
 
 use front::Front;
 use std::io;
@@ -45,13 +49,15 @@ impl Gauges {
     /// Free and all pages of the prefill pool; cached pages that nobody uses count as free.
     #[must_use]
     pub fn prefill_pages(&self) -> (usize, usize) {
-        self.front.engine.pages()[0]
+        let pages = self.front.engine.state().prefill;
+        (pages.free, pages.all)
     }
 
     /// Free and all pages of the decode pool.
     #[must_use]
     pub fn decode_pages(&self) -> (usize, usize) {
-        self.front.engine.pages()[1]
+        let pages = self.front.engine.state().decode;
+        (pages.free, pages.all)
     }
 }
 

@@ -25,6 +25,8 @@ const QUESTION_BYTES: usize = 4_096;
 /// A role's mark in the chat template, such as `<|assistant|>`, opens and ends so.
 const ROLE_OPENS: &[u8] = b"<|";
 const ROLE_ENDS: &[u8] = b"|>\n";
+/// It looks at so many sections before it answers.
+const MOST_THOUGHTS: usize = 48;
 /// What a continuation repeats if there is no section to repeat, in bytes.
 const TAIL_BYTES: usize = 500;
 
@@ -42,6 +44,23 @@ pub(crate) fn answer(text: &[u8]) -> String {
         Some((at, Question::Continue)) => continuation(&text[..at]),
         None => continuation(text),
     }
+}
+
+/// What comes to mind on the way to the answer: which sections stand before the question, the nearest last.
+pub(crate) fn thoughts(text: &[u8]) -> String {
+    let before = last_question(text).map_or(text, |(at, _)| &text[..at]);
+    let headings = memmem::rfind_iter(before, HEADING).filter(|&at| is_heading(before, at));
+    let numbers = headings.map(|at| {
+        let number = before[at + HEADING.len()..].iter();
+        let digits = number.take_while(|byte| byte.is_ascii_digit());
+        digits.map(|&digit| char::from(digit)).collect::<String>()
+    });
+    let mut numbers: Vec<String> = numbers.take(MOST_THOUGHTS).collect();
+    numbers.reverse();
+    if numbers.is_empty() {
+        return "I see no sections.\n".to_owned();
+    }
+    format!("I look at section {}.\n", numbers.join(", then "))
 }
 
 fn last_question(text: &[u8]) -> Option<(usize, Question)> {
@@ -280,6 +299,13 @@ mod tests {
             ask(&format!("{text}\n\nWhat is the access code of section 2?")),
             format!("The access code of section 2 is {names}.")
         );
+    }
+
+    #[test]
+    fn thoughts_name_the_sections_before_the_question() {
+        let text = format!("{}\n\nList the access codes.", document());
+        assert_eq!(thoughts(text.as_bytes()), "I look at section 1, then 12.\n");
+        assert_eq!(thoughts(b"Hello."), "I see no sections.\n");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::{CommandError, exit, print, signals};
 use crate::config::{Log, LogFormat};
 use secrecy::{ExposeSecret as _, SecretString};
-use simulator::{Config, Fault, FaultSetting, Simulator, Speeds, TenantKey};
+use simulator::{Config, Fault, FaultSetting, PrefixScope, Shape, Simulator, Speeds, TenantKey};
 use std::net::SocketAddr;
 use std::process::ExitCode;
 use tokio::net::TcpListener;
@@ -18,6 +18,32 @@ pub struct Args {
     /// Fault to have, with the probability that a request meets it; may be given several times.
     #[arg(long = "fault", value_name = "NAME[=PROBABILITY]")]
     faults: Vec<FaultSetting>,
+    /// Server to be like, in answers, streams, refusals, metrics and further paths: sglang, vllm, llamacpp
+    /// or openai. The engine behind is the same.
+    #[arg(long, value_name = "NAME", default_value_t)]
+    shape: Shape,
+    /// LoRA adapter to serve beside the base model; may be given several times. A request chooses one by its
+    /// `model`. What is computed with one is no prefix for another.
+    #[arg(long = "adapter", value_name = "NAME")]
+    adapters: Vec<String>,
+    /// Decode speculatively: a drafter proposes tokens, the model verifies them. Answers are the same, in
+    /// fewer steps.
+    #[arg(long)]
+    speculative: bool,
+    /// Who may share prefixes of prompts: `tenant`, or `everybody` as vLLM and SGLang have it, where only a
+    /// request's `cache_salt` keeps tenants apart.
+    #[arg(long, value_name = "WHO", default_value_t)]
+    prefix_scope: PrefixScope,
+    /// Keep answers for the same request of the same tenant, as a gateway's cache does.
+    #[arg(long)]
+    response_cache: bool,
+    /// Keep answers for requests of the same tenant that are nearly the same.
+    #[arg(long)]
+    semantic_cache: bool,
+    /// Chance from 0 to 1 that a transfer between the groups fails half way. The request is answered with an
+    /// error then; faults make something else of it.
+    #[arg(long, value_name = "P", default_value_t = 0.0)]
+    transfer_failures: f64,
     /// Advertised context window, in tokens.
     #[arg(long = "context", value_name = "N", default_value_t = 1_048_576)]
     context_tokens: u32,
@@ -69,7 +95,14 @@ pub async fn run(args: Args) -> Result<ExitCode, CommandError> {
         level: tracing::Level::INFO,
     });
     let config = Config {
+        shape: args.shape,
         model: args.model,
+        adapters: args.adapters,
+        speculative: args.speculative,
+        prefix_scope: args.prefix_scope,
+        response_cache: args.response_cache,
+        semantic_cache: args.semantic_cache,
+        transfer_failures: args.transfer_failures,
         context_tokens: args.context_tokens,
         prefill_tokens: args.prefill_tokens.unwrap_or(args.context_tokens),
         decode_tokens: args.decode_tokens,
@@ -110,5 +143,30 @@ fn tenant_key(text: &SecretString) -> Result<TenantKey, CommandError> {
         _ => Err(CommandError::Choice(
             "--key: expected TENANT=KEY".to_owned(),
         )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Args as _;
+
+    #[test]
+    fn the_documentation_has_a_row_for_every_flag_and_for_no_other() {
+        let command = Args::augment_args(clap::Command::new("simulate"));
+        let mut flags: Vec<String> = command
+            .get_arguments()
+            .filter_map(|argument| argument.get_long())
+            .map(|flag| format!("--{flag}"))
+            .collect();
+        let documented = include_str!("../../../docs/simulate.md").lines();
+        let rows = documented.filter_map(|line| line.strip_prefix("| `--"));
+        let mut rows: Vec<String> = rows
+            .filter_map(|row| row.split([' ', '[', '`']).next())
+            .map(|flag| format!("--{flag}"))
+            .collect();
+        flags.sort_unstable();
+        rows.sort_unstable();
+        assert_eq!(rows, flags);
     }
 }

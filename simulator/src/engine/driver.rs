@@ -4,9 +4,10 @@ use super::pace::Pace;
 use super::request::{Event, RequestId, Submission};
 use super::router::{ClientIds, Router};
 use super::scheduler::Scheduler;
+use super::state::{Busy, Phase, State};
 use crate::config::Config;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::mpsc::UnboundedSender;
 
 /// What the engine is told.
@@ -18,8 +19,8 @@ pub(super) enum Command {
         events: UnboundedSender<Event>,
     },
     Abort(RequestId),
-    /// How full the pools are: free and all pages of prefill and decode.
-    Gauge(Sender<[(usize, usize); 2]>),
+    /// Tell what it is at.
+    Tell(Sender<State>),
 }
 
 /// Starts the thread; it ends when every sender is gone.
@@ -29,6 +30,7 @@ pub(super) fn start(config: Config) -> std::io::Result<Sender<Command>> {
         pace: Pace::new(config.speeds),
         router: Router::new(&config),
         scheduler: Scheduler::new(config),
+        busy: Busy::default(),
     };
     std::thread::Builder::new()
         .name("engine".to_owned())
@@ -40,11 +42,18 @@ struct Driver {
     scheduler: Scheduler,
     pace: Pace,
     router: Router,
+    busy: Busy,
 }
 
 impl Driver {
     fn run(mut self, commands: &Receiver<Command>) {
         loop {
+            let before = *self.scheduler.counts();
+            let (prefills, decodes) = (
+                self.scheduler.has(Phase::Prefill),
+                self.scheduler.has(Phase::Decode),
+            );
+            let mut begun = Instant::now();
             let wait = if self.scheduler.is_idle() {
                 self.pace.rest();
                 None
@@ -52,7 +61,11 @@ impl Driver {
                 Some(self.pace.tick())
             };
             let first = match wait {
-                None => commands.recv().map_err(|_| RecvTimeoutError::Disconnected),
+                None => {
+                    let first = commands.recv().map_err(|_| RecvTimeoutError::Disconnected);
+                    begun = Instant::now();
+                    first
+                }
                 Some(tick) => commands.recv_timeout(tick),
             };
             match first {
@@ -65,6 +78,14 @@ impl Driver {
             }
             for (id, event) in self.scheduler.step(self.pace.budget()) {
                 self.router.tell(id, event);
+            }
+            // A short prompt comes and goes within one round.
+            let (passed, after) = (begun.elapsed(), self.scheduler.counts());
+            if prefills || after.computed_tokens > before.computed_tokens {
+                self.busy.prefill += passed;
+            }
+            if decodes || after.given_tokens > before.given_tokens {
+                self.busy.decode += passed;
             }
         }
     }
@@ -86,12 +107,13 @@ impl Driver {
                 self.router.close(id);
                 self.scheduler.abort(id);
             }
-            Command::Gauge(reply) => {
+            Command::Tell(reply) => {
+                let state = State {
+                    busy: self.busy,
+                    ..self.scheduler.state()
+                };
                 // Whoever asked may have stopped listening.
-                let _ = reply.send([
-                    self.scheduler.prefill_pages(),
-                    self.scheduler.decode_pages(),
-                ]);
+                let _ = reply.send(state);
             }
         }
     }

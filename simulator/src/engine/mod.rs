@@ -7,8 +7,10 @@ mod pace;
 mod request;
 mod router;
 mod scheduler;
+mod state;
 #[cfg(test)]
 mod tests;
+mod thinking;
 
 use crate::config::Config;
 pub(crate) use chance::Faults;
@@ -17,8 +19,10 @@ pub(crate) use generation::Generation;
 use request::RequestId;
 pub(crate) use request::{Finish, Refusal, Submission};
 pub(crate) use router::ClientIds;
+pub(crate) use state::{Counts, Pages, Phase, State, ratio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
+pub(crate) use thinking::{Thinking, reasoning_tokens};
 use tokio::sync::mpsc::unbounded_channel;
 
 /// A running engine.
@@ -62,11 +66,11 @@ impl Engine {
         Ok(generation)
     }
 
-    /// Free and all pages of prefill and decode; none if the engine has stopped.
-    pub(crate) fn pages(&self) -> [(usize, usize); 2] {
+    /// What it is at now; nothing if it has stopped.
+    pub(crate) fn state(&self) -> State {
         let (reply, answer) = std::sync::mpsc::channel();
-        let sent = self.commands.send(Command::Gauge(reply)).is_ok();
-        let pages = sent.then(|| answer.recv().ok()).flatten();
-        pages.unwrap_or_default()
+        let sent = self.commands.send(Command::Tell(reply)).is_ok();
+        let state = sent.then(|| answer.recv().ok()).flatten();
+        state.unwrap_or_default()
     }
 }

@@ -1,5 +1,6 @@
 //! One request on its way through the engine.
 
+use super::thinking::{Thinking, Voice};
 use crate::kv::{Key, PageContents, PageId, Slot};
 use crate::token::Token;
 use std::sync::Arc;
@@ -18,6 +19,10 @@ pub(crate) struct Submission {
     pub(crate) tenant: String,
     /// Keeps its prefixes apart from those of other salts.
     pub(crate) salt: String,
+    /// The adapter it is computed with; `None` is the base model.
+    pub(crate) adapter: Option<String>,
+    /// Whether to think before the answer.
+    pub(crate) thinking: Option<Thinking>,
 }
 
 /// Why a request is not served.
@@ -166,8 +171,13 @@ pub(super) struct Request {
     pub(super) inherited: Vec<Token>,
     /// Tokens of the prompt that decode looks at.
     pub(super) visible: usize,
-    /// What the model says to what its pages show.
+    pub(super) thinking: Option<Thinking>,
+    /// Its first token, as prefill says.
+    pub(super) first: Option<Token>,
+    /// What the model thinks of what its pages show, and what it says to it.
+    pub(super) thoughts: Vec<Token>,
     pub(super) answer: Vec<Token>,
+    pub(super) voice: Voice,
     /// Which pages the model read and how often they had been written by then, or when the request itself
     /// wrote last.
     pub(super) read_at: Option<Reading>,

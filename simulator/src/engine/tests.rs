@@ -49,6 +49,8 @@ async fn ask(engine: &Arc<Engine>, prompt: Vec<Token>) -> Result<String, Refusal
         most: 96,
         tenant: "tenant".to_owned(),
         salt: String::new(),
+        adapter: None,
+        thinking: None,
     };
     let mut generation = engine.submit(submission, ClientIds::default())?;
     generation.begun().await?;
@@ -57,6 +59,11 @@ async fn ask(engine: &Arc<Engine>, prompt: Vec<Token>) -> Result<String, Refusal
         answer.push(token);
     }
     Ok(text_of(&answer))
+}
+
+fn pages(engine: &Engine) -> [Pages; 2] {
+    let state = engine.state();
+    [state.prefill, state.decode]
 }
 
 const QUESTION: &str = "What is the access code of section 3?";
@@ -69,7 +76,7 @@ async fn a_healthy_engine_answers_from_the_own_document_and_frees_every_page() {
         answer,
         format!("The access code of section 3 is {}.", code('A', 3))
     );
-    for (free, all) in engine.pages() {
+    for Pages { free, all } in pages(&engine) {
         assert_eq!(free, all);
     }
 }
@@ -147,7 +154,7 @@ async fn a_request_dropped_at_any_point_frees_its_pages() {
     }
     // What was dropped is aborted before this is served.
     ask(&engine, document('B', 1_500, QUESTION)).await.unwrap();
-    for (free, all) in engine.pages() {
+    for Pages { free, all } in pages(&engine) {
         assert_eq!(free, all);
     }
 }
@@ -183,7 +190,7 @@ proptest! {
                     }
                 }
             }
-            for (free, all) in engine.pages() {
+            for Pages { free, all } in pages(&engine) {
                 assert_eq!(free, all);
             }
         });

@@ -58,7 +58,9 @@ impl Answers {
             let any_tenant = self.faults.meets(Fault::ResponseCacheWithoutTenant);
             let may = |kept: &&Kept| any_tenant || kept.submission.tenant == asked.tenant;
             let is_same = |kept: &&Kept| {
-                kept.submission.most == asked.most && kept.submission.prompt == asked.prompt
+                is_comparable(&kept.submission, asked)
+                    && kept.submission.most == asked.most
+                    && kept.submission.prompt == asked.prompt
             };
             self.kept.iter().filter(may).find(is_same).cloned()
         });
@@ -71,13 +73,21 @@ impl Answers {
         let any_tenant = self.faults.meets(Fault::SemanticCacheWithoutTenant);
         let may = |kept: &&Kept| any_tenant || kept.submission.tenant == asked.tenant;
         let words = bag(&asked.prompt);
-        let is_alike = |kept: &&Kept| similarity(&words, &bag(&kept.submission.prompt)) >= ALIKE;
+        let is_alike = |kept: &&Kept| {
+            is_comparable(&kept.submission, asked)
+                && similarity(&words, &bag(&kept.submission.prompt)) >= ALIKE
+        };
         let alike = self.kept.iter().filter(may).find(is_alike)?;
         Some(Kept {
             is_exact: false,
             ..alike.clone()
         })
     }
+}
+
+/// Whether answers to these requests are answers of the same model, thinking or not.
+fn is_comparable(one: &Submission, other: &Submission) -> bool {
+    (&one.adapter, one.thinking) == (&other.adapter, other.thinking)
 }
 
 /// How often each token occurs: an embedding that knows nothing of order.
@@ -111,6 +121,8 @@ mod tests {
             most: 9,
             tenant: tenant.to_owned(),
             salt: String::new(),
+            adapter: None,
+            thinking: None,
         }
     }
 

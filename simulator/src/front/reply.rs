@@ -2,8 +2,8 @@
 
 use super::answers::{Answers, Kept};
 use super::lock;
-use crate::engine::{Finish, Generation, Refusal, Submission};
-use crate::token::Token;
+use crate::engine::{Finish, Generation, Refusal, Submission, reasoning_tokens};
+use crate::token::{Token, text_of};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
@@ -134,6 +134,16 @@ impl Reply {
             Source::Kept { kept, .. } => kept.prompt_tokens,
             Source::None => 0,
         }
+    }
+
+    /// What was given so far.
+    pub(crate) fn text(&self) -> String {
+        text_of(&self.given)
+    }
+
+    /// Tokens of what was given that were thinking.
+    pub(crate) fn reasoning_tokens(&self) -> usize {
+        reasoning_tokens(&self.given)
     }
 
     pub(crate) fn given_tokens(&self) -> usize {

@@ -13,10 +13,10 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 pub(crate) struct Key(u64);
 
 impl Key {
-    /// The key before the first page of those who share a tenant, where there is one, and a salt.
-    pub(crate) fn root(tenant: Option<&str>, salt: Option<&str>) -> Self {
+    /// The key before the first page of those who share a tenant, where there is one, a salt and an adapter.
+    pub(crate) fn root(tenant: Option<&str>, salt: Option<&str>, adapter: Option<&str>) -> Self {
         let mut hasher = DefaultHasher::new();
-        (tenant, salt).hash(&mut hasher);
+        (tenant, salt, adapter).hash(&mut hasher);
         Self(hasher.finish())
     }
 
@@ -185,8 +185,8 @@ mod tests {
     fn a_prefix_is_found_by_its_own_namespace_up_to_where_prompts_part() {
         let (mut cache, mut pool) = (PrefixCache::default(), PagePool::new(64 * 64));
         let (acme, globex) = (
-            Key::root(Some("acme"), None),
-            Key::root(Some("globex"), None),
+            Key::root(Some("acme"), None, None),
+            Key::root(Some("globex"), None, None),
         );
         let long = prompt(" a", 5);
         cached(&mut cache, &mut pool, acme, &long);
@@ -200,7 +200,7 @@ mod tests {
     #[test]
     fn ends_go_before_beginnings_the_longest_unused_first_and_never_what_is_in_use() {
         let (mut cache, mut pool) = (PrefixCache::default(), PagePool::new(64 * 64));
-        let root = Key::root(Some(""), None);
+        let root = Key::root(Some(""), None, None);
         let (old, new) = (prompt(" a", 3), prompt(" b", 3));
         cached(&mut cache, &mut pool, root, &old);
         cached(&mut cache, &mut pool, root, &new);

@@ -107,7 +107,7 @@ mod tests {
     fn page(text: &str) -> (Key, PageContents) {
         let mut contents = [Token::EMPTY; PAGE_TOKENS];
         contents[0] = tokenize(text)[0];
-        (Key::root(Some(text), None), contents)
+        (Key::root(Some(text), None, None), contents)
     }
 
     #[test]

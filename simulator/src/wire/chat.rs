@@ -1,11 +1,13 @@
 //! `POST /v1/chat/completions`, as one JSON object or as server-sent events.
 
-use super::errors::ApiError;
+use super::problem::Problem;
 use super::record::Record;
 use super::request::ChatRequest;
-use super::tenant;
-use crate::engine::{ClientIds, Submission};
-use crate::front::{Connected, Front, Identity, Reply};
+use super::said::{Head, Part, Said, Times};
+use super::{Wire, now, tenant, wire};
+use crate::config::Config;
+use crate::engine::{ClientIds, Refusal, Submission};
+use crate::front::{Connected, Front, Identity};
 use crate::token::{Token, text_of, tokenize};
 use axum::Json;
 use axum::body::{Body, Bytes};
@@ -13,12 +15,12 @@ use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
 static REQUESTS: AtomicU64 = AtomicU64::new(0);
 
@@ -26,35 +28,60 @@ pub(super) async fn completions(
     State(front): State<Arc<Front>>,
     headers: HeaderMap,
     body: Bytes,
-) -> Result<Response, ApiError> {
-    let tenant = tenant(front.config(), &headers)?.to_owned();
+) -> Result<Response, Problem> {
+    let config = front.config();
+    let tenant = tenant(config, &headers)?.to_owned();
     let (request, prompt) = read(body).await?;
-    if request.model != front.config().model {
-        return Err(ApiError::model_unknown(&request.model));
-    }
+    let wire = wire(config);
+    let (model, adapter) = model(wire, config, &request.model)?;
     if !request.has_messages() {
-        return Err(ApiError::bad_request("`messages` must not be empty"));
+        return Err(Problem::NoMessages);
     }
     let mut record = Record::new(tenant.clone(), prompt.len());
     let submission = Submission {
+        most: wire.most(request.most(), prompt.len(), config),
         prompt: prompt.into(),
-        most: request.most(front.config().max_completion_default),
         tenant,
         salt: request.salt().to_owned(),
+        adapter,
+        thinking: request.thinking(),
     };
+    let asked = Instant::now();
     let reply = front
         .serve(submission, client_ids(&headers), identity())
         .await
         .inspect_err(|&refusal| record.refused(refusal))?;
-    let head = Head {
-        identity: reply.identity.clone(),
-        model: front.config().model.clone(),
+    let answering = Answering {
+        wire,
+        head: Head {
+            identity: reply.identity.clone(),
+            model,
+            wants_usage: request.wants_usage(),
+        },
+        reply,
+        record,
+        times: Times {
+            asked,
+            first: Instant::now(),
+        },
     };
     if request.streams() {
-        let wants_usage = request.wants_usage();
-        Ok(streamed(head, reply, record, wants_usage))
+        Ok(streamed(answering))
     } else {
-        Ok(whole(&head, reply, record).await)
+        Ok(answering.whole().await)
+    }
+}
+
+/// What answers, as it is called in the answer, and its adapter if it has one.
+fn model(
+    wire: &dyn Wire,
+    config: &Config,
+    asked: &str,
+) -> Result<(String, Option<String>), Problem> {
+    match config.adapter(asked) {
+        Some(adapter) => Ok((asked.to_owned(), adapter.map(str::to_owned))),
+        None if wire.takes_any_model() => Ok((config.model.clone(), None)),
+        None => Err(Problem::model_unknown(asked)),
     }
 }
 
@@ -71,89 +98,70 @@ fn client_ids(headers: &HeaderMap) -> ClientIds {
 /// What a new reply is known by.
 fn identity() -> Identity {
     let number = REQUESTS.fetch_add(1, Ordering::Relaxed);
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
     Identity {
         id: format!("chatcmpl-{number:016x}"),
-        created: now.unwrap_or_default().as_secs(),
+        created: now(),
     }
 }
 
 /// Parses and tokenises on a thread of its own: a million tokens take a while.
-async fn read(body: Bytes) -> Result<(ChatRequest, Vec<Token>), ApiError> {
+async fn read(body: Bytes) -> Result<(ChatRequest, Vec<Token>), Problem> {
     let parsed = tokio::task::spawn_blocking(move || {
         let request: ChatRequest =
-            serde_json::from_slice(&body).map_err(|error| ApiError::bad_json(&error))?;
+            serde_json::from_slice(&body).map_err(|error| Problem::json(&error))?;
         let tokens = tokenize(&request.prompt());
         Ok((request, tokens))
     });
     parsed
         .await
-        .unwrap_or_else(|_| Err(crate::engine::Refusal::Internal.into()))
+        .unwrap_or_else(|_| Err(Refusal::Internal.into()))
 }
 
-/// What all objects of one response share.
-struct Head {
-    identity: Identity,
-    model: String,
-}
-
-impl Head {
-    fn object(&self, kind: &str, choices: Value, usage: Option<Value>) -> Value {
-        let mut object = json!({
-            "id": self.identity.id, "object": kind, "created": self.identity.created, "model": self.model, "choices": choices,
-        });
-        if let Some(usage) = usage {
-            object["usage"] = usage;
-        }
-        object
-    }
-
-    fn chunk(&self, delta: Value, finish: Option<&str>) -> Value {
-        let choice =
-            json!({ "index": 0, "delta": delta, "logprobs": null, "finish_reason": finish });
-        self.object("chat.completion.chunk", json!([choice]), None)
-    }
-}
-
-fn usage(reply: &Reply) -> Value {
-    let (prompt, completion) = (reply.prompt_tokens(), reply.given_tokens());
-    json!({
-        "prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion,
-        "prompt_tokens_details": { "cached_tokens": reply.cached_tokens() },
-    })
-}
-
-async fn whole(head: &Head, mut reply: Connected, mut record: Record) -> Response {
-    let mut answer = Vec::new();
-    while let Some(token) = reply.next().await {
-        answer.push(token);
-        record.progressed(&reply);
-    }
-    record.finished(&reply);
-    let message = json!({ "role": "assistant", "content": text_of(&answer) });
-    let finish = reply.finish().as_str();
-    let choice =
-        json!({ "index": 0, "message": message, "logprobs": null, "finish_reason": finish });
-    Json(head.object("chat.completion", json!([choice]), Some(usage(&reply)))).into_response()
-}
-
-/// A stream under way: events that are ready, then the reply that makes more.
-struct Streaming {
+/// A reply on its way out.
+struct Answering {
+    wire: &'static dyn Wire,
     head: Head,
-    ready: VecDeque<String>,
-    reply: Option<Connected>,
+    reply: Connected,
     record: Record,
-    wants_usage: bool,
+    times: Times,
 }
 
-fn streamed(head: Head, reply: Connected, record: Record, wants_usage: bool) -> Response {
-    let first = head.chunk(json!({ "role": "assistant", "content": "" }), None);
+impl Answering {
+    async fn next(&mut self) -> Option<Token> {
+        let token = self.reply.next().await?;
+        self.record.progressed(&self.reply);
+        Some(token)
+    }
+
+    fn said(&mut self) -> Said {
+        self.record.finished(&self.reply);
+        Said::new(&self.reply, self.times)
+    }
+
+    async fn whole(mut self) -> Response {
+        while self.next().await.is_some() {}
+        let said = self.said();
+        Json(self.wire.whole(&self.head, &said)).into_response()
+    }
+
+    fn event(&self, part: Part<'_>) -> String {
+        event(&self.wire.chunk(&self.head, part))
+    }
+}
+
+/// A stream under way: what is ready to go out, then the reply that makes more.
+struct Streaming {
+    opening: Option<String>,
+    ready: VecDeque<String>,
+    answering: Option<Answering>,
+}
+
+fn streamed(answering: Answering) -> Response {
+    let kind = answering.wire.stream_type();
     let streaming = Streaming {
-        ready: VecDeque::from([event(&first)]),
-        head,
-        reply: Some(reply),
-        record,
-        wants_usage,
+        opening: Some(answering.event(Part::Opening)),
+        ready: VecDeque::new(),
+        answering: Some(answering),
     };
     let events = stream::unfold(streaming, |mut streaming| async move {
         let event = streaming.next().await?;
@@ -161,7 +169,7 @@ fn streamed(head: Head, reply: Connected, record: Record, wants_usage: bool) -> 
     });
     (
         [
-            (header::CONTENT_TYPE, "text/event-stream"),
+            (header::CONTENT_TYPE, kind),
             (header::CACHE_CONTROL, "no-cache"),
         ],
         Body::from_stream(events),
@@ -171,30 +179,33 @@ fn streamed(head: Head, reply: Connected, record: Record, wants_usage: bool) -> 
 
 impl Streaming {
     async fn next(&mut self) -> Option<String> {
-        if let Some(event) = self.ready.pop_front() {
-            return Some(event);
+        if let Some(ready) = self.ready.pop_front() {
+            return Some(ready);
         }
-        let reply = self.reply.as_mut()?;
-        if let Some(token) = reply.next().await {
-            self.record.progressed(reply);
-            return Some(event(
-                &self
-                    .head
-                    .chunk(json!({ "content": text_of(&[token]) }), None),
-            ));
+        let answering = self.answering.as_mut()?;
+        let joins = answering.wire.joins_events();
+        if !joins && let Some(opening) = self.opening.take() {
+            return Some(opening);
         }
-        self.record.finished(reply);
-        let last = self.head.chunk(json!({}), Some(reply.finish().as_str()));
-        if self.wants_usage {
-            let usage = self
-                .head
-                .object("chat.completion.chunk", json!([]), Some(usage(reply)));
-            self.ready.push_back(event(&usage));
+        let mut out = self.opening.take().unwrap_or_default();
+        if let Some(token) = answering.next().await {
+            out.push_str(&answering.event(Part::Text(&text_of(&[token]))));
+            return Some(out);
+        }
+        let said = answering.said();
+        out.push_str(&answering.event(Part::End(&said)));
+        if answering.head.wants_usage {
+            let usage = answering.event(Part::Usage(&said));
+            if joins {
+                out.push_str(&usage);
+            } else {
+                self.ready.push_back(usage);
+            }
         }
         self.ready.push_back("data: [DONE]\n\n".to_owned());
         // The answer is complete: its pages can go to others.
-        self.reply = None;
-        Some(event(&last))
+        self.answering = None;
+        Some(out)
     }
 }
 

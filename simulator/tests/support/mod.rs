@@ -2,6 +2,9 @@
 // Each test binary uses a part of this.
 #![allow(dead_code)]
 
+pub(crate) mod recorded;
+pub(crate) mod shaped;
+
 use simulator::{Config, Gauges, Simulator};
 use std::net::SocketAddr;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -74,20 +77,26 @@ pub(crate) async fn send(
 }
 
 /// Status and body of what comes on a connection.
-pub(crate) async fn receive(mut stream: TcpStream) -> (u16, String) {
-    let mut response = String::new();
-    stream.read_to_string(&mut response).await.unwrap();
-    let (head, body) = response.split_once("\r\n\r\n").unwrap();
+pub(crate) async fn receive(stream: TcpStream) -> (u16, String) {
+    let (head, body) = receive_raw(stream).await;
     let status = head.split(' ').nth(1).unwrap().parse().unwrap();
     let body = if head.contains("transfer-encoding: chunked") {
-        unchunk(body)
+        unchunk(&body)
     } else {
-        body.to_owned()
+        body
     };
     (status, body)
 }
 
-fn unchunk(mut rest: &str) -> String {
+/// Head and body of what comes on a connection, as they are.
+pub(crate) async fn receive_raw(mut stream: TcpStream) -> (String, String) {
+    let mut response = String::new();
+    stream.read_to_string(&mut response).await.unwrap();
+    let (head, body) = response.split_once("\r\n\r\n").unwrap();
+    (head.to_owned(), body.to_owned())
+}
+
+pub(crate) fn unchunk(mut rest: &str) -> String {
     let mut body = String::new();
     while let Some((size, after)) = rest.split_once("\r\n") {
         let size = usize::from_str_radix(size, 16).unwrap();

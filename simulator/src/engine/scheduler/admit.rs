@@ -1,10 +1,11 @@
 //! Admission: which pages a request starts with, and which it waits for.
 
 use super::{Request, RequestId, SHORT_KEY_BITS, Scheduler, Stage, Submission};
-use crate::config::PrefixScope;
 use crate::engine::request::{Load, TierName};
+use crate::engine::thinking::Voice;
 use crate::fault::Fault;
 use crate::kv::{Key, PAGE_TOKENS, PageId, Tier, pages_for};
+use crate::scope::PrefixScope;
 use crate::token::Token;
 
 /// A request that waits for room.
@@ -94,6 +95,7 @@ impl Scheduler {
             return None;
         };
         let cached_pages = found.pages.len() + found.loads.len();
+        self.count_admitted(prompt.len(), &found);
         let cached = cached_pages * PAGE_TOKENS;
         let stage = if found.loads.is_empty() {
             Stage::Prefill { computed: cached }
@@ -116,10 +118,25 @@ impl Scheduler {
             state_slot,
             inherited,
             visible: 0,
+            thinking: submission.thinking,
+            first: None,
+            thoughts: Vec::new(),
             answer: Vec::new(),
+            voice: Voice::new(submission.thinking),
             read_at: None,
             given: Vec::new(),
         })
+    }
+
+    fn count_admitted(&mut self, prompt: usize, found: &Found) {
+        let tokens = |pages: usize| (pages * PAGE_TOKENS) as u64;
+        let on_host = found.loads.iter();
+        let on_host = on_host.filter(|load| load.tier == TierName::Host).count();
+        let counts = &mut self.counts;
+        counts.prompt_tokens += prompt as u64;
+        counts.from_device += tokens(found.pages.len());
+        counts.from_host += tokens(on_host);
+        counts.from_disk += tokens(found.loads.len() - on_host);
     }
 
     /// The key before a prompt's first page: who shares a prefix shares this.
@@ -129,7 +146,10 @@ impl Scheduler {
         let by_salt = !self.faults.meets(Fault::PrefixWithoutSalt);
         let tenant = by_tenant.then_some(submission.tenant.as_str());
         let salt = by_salt.then_some(submission.salt.as_str());
-        Key::root(tenant, salt)
+        // KV that one adapter computed is wrong for every other.
+        let by_adapter = !self.faults.meets(Fault::PrefixWithoutAdapter);
+        let adapter = submission.adapter.as_deref().filter(|_| by_adapter);
+        Key::root(tenant, salt, adapter)
     }
 
     /// A recurrent state, cleared, and what of its last request is left in it.

@@ -1,12 +1,13 @@
 //! Decode: one batch, a row for each request, a token for each row. The model sees nothing of a request
 //! but what its page table shows.
 
+use super::draft::Saying;
 use super::{RequestId, Scheduler, Stage, Told};
-use crate::engine::request::{Event, Finish, Reading};
+use crate::engine::request::{Event, Finish};
+use crate::engine::thinking::Budget;
 use crate::fault::Fault;
 use crate::kv::{PAGE_TOKENS, PageContents, pages_for};
-use crate::model;
-use crate::token::{Token, append_text, tokenize};
+use crate::token::Token;
 
 impl Scheduler {
     /// Lets in whoever is ready. Its first token came with the metadata.
@@ -30,19 +31,24 @@ impl Scheduler {
         {
             if let Some(metadata) = self.metadata[slot] {
                 request.visible = metadata.prompt;
-                request.answer = metadata.first.into_iter().collect();
+                request.first = metadata.first;
             }
             if !is_free {
                 self.free_metadata.push(slot);
             }
         }
+        let Some(request) = self.requests.get(&id) else {
+            return;
+        };
         // Its row comes after those of the others.
-        let row = self.requests.get(&id).map_or_else(Vec::new, |request| {
-            let pages = pages_for(request.prompt.len()).min(request.decode_table.len());
-            request.decode_table[..pages].to_vec()
-        });
-        self.rows.truncate(self.batch.len() - 1);
-        self.rows.push(row);
+        let row = self.batch.len() - 1;
+        let pages = pages_for(request.prompt.len()).min(request.decode_table.len());
+        self.rows.truncate(row);
+        self.rows.push(request.decode_table[..pages].to_vec());
+        self.budgets.truncate(row);
+        self.budgets
+            .push(Budget::after(request.thinking, &request.given));
+        self.verified_rows.push(row);
     }
 
     /// A request leaves the batch; the rows behind it move up.
@@ -55,83 +61,66 @@ impl Scheduler {
         if is_last || !self.faults.meets(Fault::TableRowsNotMoved) {
             self.rows.remove(row);
         }
+        if is_last || !self.faults.meets(Fault::BudgetOfNeighbour) {
+            self.budgets.remove(row);
+        }
+        self.verified_rows.remove(row);
+        if is_last || !self.faults.meets(Fault::DraftOfNeighbour) {
+            for reads in &mut self.verified_rows[row..] {
+                *reads = reads.saturating_sub(1);
+            }
+        }
     }
 
-    /// Gives so many tokens to each request in the batch.
-    pub(super) fn generate(&mut self, tokens: usize, told: &mut Told) {
-        for _ in 0..tokens {
+    /// Lets each request in the batch go on by so many steps.
+    pub(super) fn generate(&mut self, steps: usize, told: &mut Told) {
+        for _ in 0..steps {
             let batch = self.batch.clone();
-            for (id, token) in batch.iter().zip(self.sampled()) {
-                // An earlier row may have taken its pages.
-                if self.batch.contains(id) {
-                    self.advance(*id, token, told);
+            self.counts.steps += u64::from(!batch.is_empty());
+            self.counts.rows += batch.len() as u64;
+            for (id, sayings) in batch.iter().zip(self.verify()) {
+                for saying in sayings {
+                    // An earlier row may have taken its pages, or it has come to its end.
+                    if self.batch.contains(id) {
+                        self.advance(*id, saying, told);
+                    }
                 }
             }
         }
     }
 
-    /// The next token of each row. The batch runs in two halves, whose logits are sampled together.
-    fn sampled(&mut self) -> Vec<Option<Token>> {
-        let rows = self.batch.len();
-        let half = rows.div_ceil(2);
-        let first: Vec<_> = (0..half).map(|row| self.next_token(row)).collect();
-        let second: Vec<_> = (half..rows).map(|row| self.next_token(row)).collect();
-        let mut buffer = first.clone();
-        if rows > half && self.faults.meets(Fault::LogitsShared) {
-            buffer[..second.len()].copy_from_slice(&second);
-        }
-        buffer.into_iter().chain(second).collect()
-    }
-
     /// One more token for a request, if there is a page for it.
-    fn advance(&mut self, id: RequestId, token: Option<Token>, told: &mut Told) {
+    fn advance(&mut self, id: RequestId, saying: Saying, told: &mut Told) {
         let Some(request) = self.requests.get(&id) else {
             return;
         };
-        match token {
+        match saying.token {
             None => self.finish(id, Finish::Stop, told),
             Some(_) if request.given.len() >= request.most => self.finish(id, Finish::Length, told),
             Some(token) => {
                 if self.make_page(id) {
-                    self.give(id, token);
+                    self.give(id, token, saying.is_forced);
                     told.push((id, Event::Token(token)));
                 }
             }
         }
     }
 
-    /// What the model says next to what a row shows. It reads again whenever somebody else wrote there.
-    fn next_token(&mut self, row: usize) -> Option<Token> {
-        let request = self.requests.get_mut(self.batch.get(row)?)?;
-        let given = request.given.len();
-        let is_first = given == 0 && request.read_at.is_none();
-        if let (true, Some(&first)) = (is_first, request.answer.first()) {
-            return Some(first);
-        }
-        let pages = self.rows.get(row)?;
-        let reading = Reading {
-            first: pages.first().copied(),
-            writes: self.decode.writes(pages),
-        };
-        if request.read_at != Some(reading) {
-            // What a recurrent state keeps comes before everything.
-            let mut text = Vec::new();
-            append_text(&request.inherited, &mut text);
-            text.extend(self.decode.text(pages, request.visible));
-            request.answer = tokenize(&model::answer(&text));
-            request.read_at = Some(reading);
-        }
-        request.answer.get(given).copied()
-    }
-
     /// Writes a token into the request's own page.
-    fn give(&mut self, id: RequestId, token: Token) {
+    fn give(&mut self, id: RequestId, token: Token, is_forced: bool) {
+        let row = self.batch.iter().position(|&other| other == id);
+        if let Some(budget) = row.and_then(|row| self.budgets.get_mut(row)) {
+            budget.pass(token);
+        }
         let Some(request) = self.requests.get_mut(&id) else {
             return;
         };
         let position = request.length();
         self.decode.write(&request.decode_table, position, &[token]);
         request.given.push(token);
+        request.voice.pass(token, is_forced);
+        self.counts.given_tokens += 1;
+        self.counts.longest = self.counts.longest.max(request.length() as u64);
         let beside_prompt = position / PAGE_TOKENS < pages_for(request.prompt.len());
         let own = request.decode_table.first().copied();
         if let (true, Some(reading)) = (beside_prompt, &mut request.read_at)
@@ -173,6 +162,7 @@ impl Scheduler {
     /// Takes the pages of a request; what they hold waits in the host's memory.
     fn retract(&mut self, id: RequestId) {
         self.leave(id);
+        self.counts.retractions += 1;
         let Some(request) = self.requests.get_mut(&id) else {
             return;
         };

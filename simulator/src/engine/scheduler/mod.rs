@@ -13,18 +13,23 @@
 
 mod admit;
 mod decode;
+mod draft;
 mod prefill;
+mod tell;
 #[cfg(test)]
 mod tests;
 mod transfer;
 
 use super::chance::Faults;
 use super::request::{Event, Finish, Metadata, Refusal, Request, RequestId, Stage, Submission};
+use super::state::Counts;
+use super::thinking::Budget as ThinkingBudget;
 use crate::config::Config;
 use crate::fault::Fault;
 use crate::kv::{PageId, PagePool, PrefixCache, Tier};
 use crate::token::Token;
 use admit::Waiting;
+use draft::Saying;
 use std::collections::{BTreeMap, VecDeque};
 
 /// How much is done in a step.
@@ -34,7 +39,7 @@ pub(crate) struct Budget {
     pub(crate) prefill: usize,
     /// Pages that are transferred for each request.
     pub(crate) transfer: usize,
-    /// Tokens that each request in the batch gets.
+    /// Steps of the batch: a token for each request, with speculation several.
     pub(crate) decode: usize,
 }
 
@@ -60,12 +65,19 @@ pub(crate) struct Scheduler {
     /// The rows of the decode batch, and the pages that each row's prompt is read from.
     batch: Vec<RequestId>,
     rows: Vec<Vec<PageId>>,
+    /// What the processor of logits keeps for each row.
+    budgets: Vec<ThinkingBudget>,
+    /// What the verifier let through, a row for each row of the batch, and which of its rows each row of
+    /// the batch reads.
+    verified: Vec<Vec<Saying>>,
+    verified_rows: Vec<usize>,
     metadata: Vec<Option<Metadata>>,
     /// The last freed is the next taken.
     free_metadata: Vec<usize>,
     /// The recurrent states: of a hybrid model's layers, what they keep of the last tokens.
     states: Vec<Vec<Token>>,
     free_states: Vec<usize>,
+    counts: Counts,
 }
 
 /// So many tokens leave a trace in a recurrent state.
@@ -87,20 +99,27 @@ impl Scheduler {
             requests: BTreeMap::new(),
             batch: Vec::new(),
             rows: Vec::new(),
+            budgets: Vec::new(),
+            verified: Vec::new(),
+            verified_rows: Vec::new(),
             metadata: vec![None; METADATA_SLOTS],
             free_metadata: (0..METADATA_SLOTS).rev().collect(),
             states: Vec::new(),
             free_states: Vec::new(),
+            counts: Counts::default(),
             config,
         }
     }
 
     /// Takes a request in, or says why not.
-    pub(crate) fn submit(
-        &mut self,
-        id: RequestId,
-        mut submission: Submission,
-    ) -> Result<(), Refusal> {
+    pub(crate) fn submit(&mut self, id: RequestId, submission: Submission) -> Result<(), Refusal> {
+        self.counts.requests += 1;
+        let taken = self.take_in(id, submission);
+        self.counts.refused += u64::from(taken.is_err());
+        taken
+    }
+
+    fn take_in(&mut self, id: RequestId, mut submission: Submission) -> Result<(), Refusal> {
         let window = self.config.context_tokens as usize;
         let room = window
             .saturating_sub(submission.most)
@@ -131,11 +150,17 @@ impl Scheduler {
 
     /// The client of a request went away.
     pub(crate) fn abort(&mut self, id: RequestId) {
+        let before = self.waiting.len();
         self.waiting.retain(|(waiting, _)| *waiting != id);
         self.is_full = false;
+        self.counts.aborted += (before - self.waiting.len()) as u64;
         let Some(request) = self.requests.get_mut(&id) else {
             return;
         };
+        if matches!(&request.stage, Stage::Transfer(transfer) if transfer.is_aborted) {
+            return;
+        }
+        self.counts.aborted += 1;
         let Stage::Transfer(transfer) = &mut request.stage else {
             self.retire(id);
             return;
@@ -166,17 +191,6 @@ impl Scheduler {
     /// Whether there is nothing to do.
     pub(crate) fn is_idle(&self) -> bool {
         self.waiting.is_empty() && self.requests.is_empty()
-    }
-
-    /// Free and all pages of the prefill group; cached pages that nobody uses count as free.
-    pub(crate) fn prefill_pages(&self) -> (usize, usize) {
-        let free = self.prefill.free_pages() + self.prefix.evictable(&self.prefill);
-        (free, self.prefill.pages())
-    }
-
-    /// Free and all pages of the decode group.
-    pub(crate) fn decode_pages(&self) -> (usize, usize) {
-        (self.decode.free_pages(), self.decode.pages())
     }
 
     /// A request has come to its end: everything it holds is free.
@@ -214,6 +228,7 @@ impl Scheduler {
     }
 
     fn finish(&mut self, id: RequestId, finish: Finish, told: &mut Told) {
+        self.counts.ended(finish);
         if let Some(request) = self.requests.get(&id) {
             let (prompt, cached) = (request.prompt.len(), request.cached);
             let end = Event::End {

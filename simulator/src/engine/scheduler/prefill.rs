@@ -1,6 +1,7 @@
 //! Prefill: the KV of the prompts, a chunk at a time, the oldest request first.
 
 use super::{Metadata, RequestId, Scheduler, Stage};
+use crate::engine::thinking::OPENING;
 use crate::kv::PAGE_TOKENS;
 use crate::model;
 use crate::token::{Token, tokenize};
@@ -32,6 +33,7 @@ impl Scheduler {
         let chunk = &request.prompt[computed..end];
         self.prefill.write(&request.prefill_table, computed, chunk);
         request.stage = Stage::Prefill { computed: end };
+        self.counts.computed_tokens += chunk.len() as u64;
         if end == reach {
             self.end_prefill(id, end);
         }
@@ -50,7 +52,10 @@ impl Scheduler {
         let mut first = None;
         if computed == request.prompt.len() {
             let text = self.prefill.text(&request.prefill_table, computed);
-            first = first_token(&text);
+            first = match request.thinking {
+                Some(_) => OPENING.first().copied(),
+                None => first_token(&text),
+            };
             let mut parent = request.root;
             for (&key, &page) in request.keys.iter().zip(&request.prefill_table) {
                 self.prefix.insert(&mut self.prefill, parent, key, page);

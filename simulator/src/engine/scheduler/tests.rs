@@ -3,7 +3,9 @@
 mod faults;
 
 use super::*;
+use crate::engine::Thinking;
 use crate::engine::request::Transfer;
+use crate::engine::thinking::{CLOSING, OPENING};
 use crate::kv::{Key, PAGE_TOKENS, PageId, pages_for};
 use crate::token::{Token, text_of, tokenize};
 use proptest::prelude::*;
@@ -59,7 +61,33 @@ fn submission(owner: u8, prompt: Vec<Token>, most: usize) -> Submission {
         most,
         tenant: format!("tenant {owner}"),
         salt: String::new(),
+        adapter: None,
+        thinking: None,
     }
+}
+
+fn prefill_pages(scheduler: &Scheduler) -> (usize, usize) {
+    let pages = scheduler.state().prefill;
+    (pages.free, pages.all)
+}
+
+fn decode_pages(scheduler: &Scheduler) -> (usize, usize) {
+    let pages = scheduler.state().decode;
+    (pages.free, pages.all)
+}
+
+/// What a request is answered alone, without a batch, a cache or a draft.
+fn whole_answer(submission: &Submission) -> Vec<Token> {
+    let text = text_of(&submission.prompt);
+    let mut whole = Vec::new();
+    if let Some(Thinking { budget }) = submission.thinking {
+        let body = tokenize(&crate::model::thoughts(text.as_bytes()));
+        let within = budget.map_or(body.len(), |budget| budget.min(body.len()));
+        whole = [&OPENING[..], &body[..within], &CLOSING[..]].concat();
+    }
+    whole.extend(tokenize(&crate::model::answer(text.as_bytes())));
+    whole.truncate(submission.most);
+    whole
 }
 
 /// What must hold of a healthy engine between any two steps.
@@ -111,6 +139,16 @@ fn check(scheduler: &Scheduler) {
         );
         assert!(table.len() >= pages_for(tokens));
     }
+    for (row, id) in scheduler.batch.iter().enumerate() {
+        let request = &scheduler.requests[id];
+        let budget = ThinkingBudget::after(request.thinking, &request.given);
+        assert_eq!(scheduler.budgets[row], budget, "a row has another's budget");
+        assert_eq!(
+            scheduler.verified_rows[row], row,
+            "a row reads another's drafts"
+        );
+    }
+    assert_eq!(scheduler.budgets.len(), scheduler.batch.len());
     let slots = scheduler
         .requests
         .values()
@@ -150,16 +188,27 @@ enum Move {
         stem: usize,
         tokens: usize,
         most: usize,
+        adapter: Option<&'static str>,
+        thinking: Option<Thinking>,
     },
     Repeat(prop::sample::Index),
     Abort(prop::sample::Index),
     Step(u8),
 }
 
+fn thinking() -> impl Strategy<Value = Option<Thinking>> {
+    let budget = prop::option::of(0usize..30);
+    let thinking = budget.prop_map(|budget| Thinking { budget });
+    prop::option::weighted(0.4, thinking)
+}
+
 fn moves() -> impl Strategy<Value = Vec<Move>> {
     let one = prop_oneof![
-        4 => (0u8..4, prop::sample::select(&[0usize, 64, 128, 200][..]), 20usize..1_700, 0usize..200)
-            .prop_map(|(owner, stem, tokens, most)| Move::Submit { owner, stem, tokens, most }),
+        4 => (0u8..4, prop::sample::select(&[0usize, 64, 128, 200][..]), 20usize..1_700, 0usize..200,
+            prop::sample::select(&[None, Some("a"), Some("b")][..]), thinking())
+            .prop_map(|(owner, stem, tokens, most, adapter, thinking)| {
+                Move::Submit { owner, stem, tokens, most, adapter, thinking }
+            }),
         3 => any::<prop::sample::Index>().prop_map(Move::Repeat),
         2 => any::<prop::sample::Index>().prop_map(Move::Abort),
         8 => (1u8..12).prop_map(Move::Step),
@@ -173,16 +222,19 @@ proptest! {
     #[test]
     fn in_a_healthy_engine_pages_balance_and_everybody_reads_its_own_whatever_the_schedule(
         moves in moves(),
+        speculative in any::<bool>(),
     ) {
-        let mut scheduler = scheduler();
+        let mut scheduler = Scheduler::new(Config { speculative, ..small() });
         let mut answers = HashMap::new();
         let mut sent: Vec<Submission> = Vec::new();
         let mut expected = HashMap::new();
         for one in moves {
             let new = match one {
-                Move::Submit { owner, stem, tokens, most } => {
-                    Some(submission(owner, prompt(owner, stem, tokens), most))
-                }
+                Move::Submit { owner, stem, tokens, most, adapter, thinking } => Some(Submission {
+                    adapter: adapter.map(str::to_owned),
+                    thinking,
+                    ..submission(owner, prompt(owner, stem, tokens), most)
+                }),
                 Move::Repeat(index) if !sent.is_empty() => Some(index.get(&sent).clone()),
                 Move::Repeat(_) => None,
                 Move::Abort(index) => {
@@ -202,8 +254,7 @@ proptest! {
             };
             if let Some(new) = new {
                 let id = RequestId(sent.len() as u64);
-                let mut answer = tokenize(&crate::model::answer(text_of(&new.prompt).as_bytes()));
-                answer.truncate(new.most);
+                let answer = whole_answer(&new);
                 if scheduler.submit(id, new.clone()).is_ok() {
                     expected.insert(id, answer);
                 }
@@ -214,8 +265,14 @@ proptest! {
         for (id, answer) in expected {
             prop_assert!(answers.get(&id).cloned().unwrap_or_default() == answer, "{id:?}");
         }
-        prop_assert_eq!(scheduler.prefill_pages(), (32, 32));
-        prop_assert_eq!(scheduler.decode_pages(), (32, 32));
+        let counts = scheduler.state().counts;
+        prop_assert_eq!(counts.requests, sent.len() as u64);
+        let ended = counts.refused + counts.stopped + counts.cut + counts.aborted + counts.failed;
+        prop_assert_eq!(counts.requests, ended);
+        // Who was aborted in the midst of its prompt left the rest.
+        prop_assert!(counts.prompt_tokens >= counts.cached() + counts.computed_tokens);
+        prop_assert_eq!(prefill_pages(&scheduler), (32, 32));
+        prop_assert_eq!(decode_pages(&scheduler), (32, 32));
     }
 }
 
@@ -266,7 +323,11 @@ fn what_went_out_of_the_cache_comes_back_from_the_host_and_from_the_disk() {
             u64::from(owner),
             submission(owner, prompt(owner, 0, 1_400), 50),
         );
-        let keys = Key::chain(Key::root(Some("tenant 1"), Some("")), &first, Key::BITS);
+        let keys = Key::chain(
+            Key::root(Some("tenant 1"), Some(""), None),
+            &first,
+            Key::BITS,
+        );
         let tiers = (&scheduler.host, &scheduler.disk);
         let in_tiers = keys
             .iter()
@@ -320,12 +381,44 @@ fn a_request_aborted_during_its_transfer_keeps_its_pages_until_the_transfer_is_t
         scheduler.step(one_page);
     }
     scheduler.abort(RequestId(0));
-    assert!(scheduler.decode_pages().0 < scheduler.decode_pages().1);
+    assert!(decode_pages(&scheduler).0 < decode_pages(&scheduler).1);
     for _ in 0..20 {
         let told = scheduler.step(one_page);
         assert!(told.is_empty());
         check(&scheduler);
     }
     assert!(scheduler.is_idle());
-    assert_eq!(scheduler.decode_pages(), (32, 32));
+    assert_eq!(decode_pages(&scheduler), (32, 32));
+}
+
+#[test]
+fn with_speculation_the_answer_is_the_same_in_fewer_steps() {
+    let steps = |speculative: bool| {
+        let mut scheduler = Scheduler::new(Config {
+            speculative,
+            ..small()
+        });
+        let mut answers = HashMap::new();
+        for owner in 0..2 {
+            let asked = submission(owner, prompt(owner, 0, 600), 400);
+            scheduler
+                .submit(RequestId(u64::from(owner)), asked)
+                .unwrap();
+        }
+        let mut steps = 0;
+        while !scheduler.is_idle() {
+            collect(scheduler.step(BUDGET), &mut answers);
+            check(&scheduler);
+            steps += 1;
+        }
+        (answers, steps)
+    };
+    let (plain, speculative) = (steps(false), steps(true));
+    assert!(plain.0 == speculative.0);
+    assert!(
+        speculative.1 * 2 < plain.1,
+        "{} of {} steps",
+        speculative.1,
+        plain.1
+    );
 }

@@ -73,6 +73,8 @@ impl Scheduler {
             if is_aborted {
                 self.retire(id);
             } else if breaks_after.is_some() && !ignores_break {
+                self.counts.failed_transfers += 1;
+                self.counts.failed += 1;
                 told.push((id, Event::Failed(Refusal::Internal)));
                 self.retire(id);
             } else {

@@ -2,8 +2,8 @@
 //! nothing of the kind on the same schedule.
 
 use super::*;
-use crate::config::PrefixScope;
 use crate::fault::FaultSetting;
+use crate::scope::PrefixScope;
 
 /// One transferred page a step, so that much can happen meanwhile.
 const SLOW: Budget = Budget {
@@ -173,20 +173,44 @@ fn short_keys_collide_and_find_a_strangers_page() {
     leaks(&small(), "prefix-key-collision", BUDGET, &acts);
 }
 
-/// How much of the second of two equal prompts came from the cache.
-fn cached(scope: PrefixScope, fault: Option<&str>, salts: [&str; 2]) -> usize {
+/// How much of the second of two equal prompts came from the cache, with what tells them apart.
+fn cached_of(
+    scope: PrefixScope,
+    fault: Option<&str>,
+    salts: [&str; 2],
+    adapters: [Option<&str>; 2],
+) -> usize {
     let config = Config {
         prefix_scope: scope,
         ..small()
     };
-    let ask = |owner: u8, salt: &str| {
+    let ask = |owner: u8| {
+        let number = usize::from(owner);
         Act::Ask(Submission {
-            salt: salt.to_owned(),
+            salt: salts[number].to_owned(),
+            adapter: adapters[number].map(str::to_owned),
             ..submission(owner, prompt(0, 0, 700), 9)
         })
     };
-    let acts = [(0, ask(0, salts[0])), (300, ask(1, salts[1]))];
+    let acts = [(0, ask(0)), (300, ask(1))];
     play(&config, fault, BUDGET, &acts)[1].cached
+}
+
+fn cached(scope: PrefixScope, fault: Option<&str>, salts: [&str; 2]) -> usize {
+    cached_of(scope, fault, salts, [None, None])
+}
+
+#[test]
+fn a_prefix_is_never_shared_across_adapters_nor_with_the_base_model() {
+    let cached = |fault, adapters| cached_of(PrefixScope::Everybody, fault, ["", ""], adapters);
+    assert!(cached(None, [Some("a"), Some("a")]) > 600);
+    for adapters in [[Some("a"), Some("b")], [Some("a"), None], [None, Some("b")]] {
+        assert_eq!(cached(None, adapters), 0);
+        assert!(cached(Some("prefix-without-adapter"), adapters) > 600);
+    }
+    // An adapter is no salt of the same name.
+    let salted = cached_of(PrefixScope::Everybody, None, ["", "a"], [Some("a"), None]);
+    assert_eq!(salted, 0);
 }
 
 #[test]
@@ -223,6 +247,60 @@ fn rows_that_stay_show_a_neighbours_document() {
         (0, ask(2, 300, 200)),
     ];
     leaks(&small(), "table-rows-not-moved", BUDGET, &acts);
+}
+
+#[test]
+fn rows_of_drafts_that_stay_bring_what_was_verified_for_a_neighbour() {
+    let acts = [
+        (0, ask(0, 300, 2)),
+        (0, ask(1, 300, 200)),
+        (0, ask(2, 300, 200)),
+    ];
+    leaks(&small(), "draft-of-neighbour", BUDGET, &acts);
+    let speculative = Config {
+        speculative: true,
+        ..small()
+    };
+    let [plain, drafted] = [&small(), &speculative].map(|config| play(config, None, BUDGET, &acts));
+    assert_eq!(plain, drafted);
+}
+
+#[test]
+fn a_budget_that_stays_in_its_row_ends_a_neighbours_thinking() {
+    let thinks = |owner: u8, budget: Option<usize>| {
+        Act::Ask(Submission {
+            thinking: Some(Thinking { budget }),
+            ..submission(owner, prompt(owner, 0, 600), 400)
+        })
+    };
+    let crowd = [
+        (0, ask(0, 600, 2)),
+        (0, thinks(1, Some(12))),
+        (0, thinks(2, None)),
+        (0, ask(3, 600, 400)),
+    ];
+    let alone = |number: usize| {
+        let solo = match &crowd[number].1 {
+            Act::Ask(submission) => [(0, Act::Ask(submission.clone()))],
+            Act::Abort(_) => panic!("everybody asks"),
+        };
+        play(&small(), None, BUDGET, &solo).remove(0).text
+    };
+    let config = Config {
+        prefill_tokens: 4_096,
+        decode_tokens: Some(8_192),
+        ..small()
+    };
+    let texts = |fault| {
+        let came = play(&config, fault, BUDGET, &crowd);
+        came.into_iter().map(|came| came.text).collect::<Vec<_>>()
+    };
+    let (healthy, faulty) = (texts(None), texts(Some("budget-of-neighbour")));
+    assert_eq!(healthy, (0..4).map(alone).collect::<Vec<_>>());
+    // Who had a budget thinks to the end, and who had none is cut by it.
+    let thought = |text: &str| text.split("</think>").next().unwrap_or_default().len();
+    assert!(thought(&faulty[1]) > thought(&healthy[1]), "{faulty:?}");
+    assert!(thought(&faulty[2]) < thought(&healthy[2]), "{faulty:?}");
 }
 
 #[test]
