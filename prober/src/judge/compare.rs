@@ -1,7 +1,10 @@
 //! What only several probes of a round prove together. One finding a file below this one.
 
 use super::{Finding, ProbeResult, divergence, prefix, twin};
+use crate::endpoint::Digest;
 use crate::scenario::Role;
+use canary_gen::ProbeNumber;
+use std::collections::HashMap;
 
 /// What a comparison of a round's probes gave.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -17,6 +20,7 @@ pub struct Compared {
 pub fn compare(results: &[ProbeResult]) -> Compared {
     let mut compared = Compared::default();
     let has = |role| results.iter().any(|result| result.role == role);
+    compared.doubts.extend(kept_answers(results));
     if has(Role::Amid) {
         divergence::compare(results, &mut compared);
     }
@@ -27,4 +31,35 @@ pub fn compare(results: &[ProbeResult]) -> Compared {
         twin::compare(results, &mut compared);
     }
     compared
+}
+
+/// Ids of responses name none where two to different prompts have the same.
+pub(super) fn ids_are_names(results: &[ProbeResult]) -> bool {
+    let mut documents: HashMap<Digest, ProbeNumber> = HashMap::new();
+    let named = results.iter().filter(|result| result.role != Role::Twin);
+    let mut named = named.filter_map(|result| Some((result.response_id?, result.document)));
+    named.all(|(id, document)| *documents.entry(id).or_insert(document) == document)
+}
+
+/// A request that is sent again and gets the very response of before was not computed: whatever is wrong
+/// with pages and states, it cannot show.
+fn kept_answers(results: &[ProbeResult]) -> Option<String> {
+    let repeats = |result: &&ProbeResult| {
+        result.document != result.number
+            && result.role != Role::Twin
+            && result.response_id.is_some()
+    };
+    let sent_again = results.iter().filter(repeats).count();
+    let is_kept = |result: &&ProbeResult| {
+        let mut others = results.iter().filter(|other| other.number < result.number);
+        others.any(|other| {
+            other.document == result.document && other.response_id == result.response_id
+        })
+    };
+    let kept = results.iter().filter(repeats).filter(is_kept).count();
+    (kept * 2 > sent_again && ids_are_names(results)).then(|| {
+        format!(
+            "{kept} of {sent_again} requests that were sent again got a kept response: they were not computed"
+        )
+    })
 }

@@ -202,6 +202,7 @@ fn an_answer_over_the_limit_is_a_violation_by_report_or_by_estimate() {
 fn result(role: Role, outcome: Outcome, verdict: Verdict, own_canaries: u32) -> ProbeResult {
     ProbeResult {
         number: probe(1),
+        document: probe(1),
         tenant: 0,
         role,
         set: 0,

@@ -1,29 +1,18 @@
 //! Shared response: two tenants sent the very same prompt, and the second got the response of the first,
 //! as its id tells. Equal texts alone prove nothing at temperature 0.
 
-use super::compare::Compared;
+use super::compare::{Compared, ids_are_names};
 use super::{Finding, ProbeResult};
 use crate::endpoint::Digest;
 use crate::scenario::Role;
 
 pub(super) fn compare(results: &[ProbeResult], compared: &mut Compared) {
-    let named = |role_is: fn(Role) -> bool| {
-        results
-            .iter()
-            .enumerate()
-            .filter_map(move |(place, result)| {
-                role_is(result.role).then_some((place, result, result.response_id?))
-            })
-    };
-    let twins: Vec<(usize, &ProbeResult, Digest)> = named(|role| role == Role::Twin).collect();
-    let mut others: Vec<Digest> = named(|role| role != Role::Twin)
-        .map(|(.., id)| id)
+    let twins = results.iter().enumerate();
+    let twins: Vec<(usize, &ProbeResult, Digest)> = twins
+        .filter(|(_, result)| result.role == Role::Twin)
+        .filter_map(|(place, result)| Some((place, result, result.response_id?)))
         .collect();
-    let count = others.len();
-    others.sort_unstable();
-    others.dedup();
-    // Where responses to different prompts have one id, an id names no response.
-    if twins.is_empty() || others.len() < count {
+    if twins.is_empty() || !ids_are_names(results) {
         compared.doubts.push(
             "its responses have no ids of their own, so a kept answer to an equal prompt would not show"
                 .to_owned(),

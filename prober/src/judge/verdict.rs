@@ -13,6 +13,8 @@ use std::time::Duration;
 pub struct ProbeResult {
     /// Which one.
     pub number: ProbeNumber,
+    /// The first probe that sent its document: itself, unless it repeats another's.
+    pub document: ProbeNumber,
     /// Who sent it: an index into the endpoint's tenants.
     pub tenant: usize,
     /// What it was for.

@@ -260,6 +260,7 @@ impl Going {
         Ok(Judged {
             result: ProbeResult {
                 number: self.number,
+                document: spec.probe,
                 tenant: planned.tenant,
                 role: planned.role,
                 set: planned.set,

@@ -10,7 +10,6 @@ pub(super) fn steps(
     chunk_tokens: u32,
     longest: u64,
     waves: u32,
-    stride_tokens: u32,
 ) -> Vec<Vec<PlannedProbe>> {
     let seed = order.seed.child("boundary");
     let mut choices = seed.child("order").choices();
@@ -36,7 +35,8 @@ pub(super) fn steps(
             let longer = longer.min(super::most_tokens(order));
             let donor = PlannedProbe::new(order, donor, Role::Donor, longer, seed("donor"));
             let victim = PlannedProbe::new(order, victim, Role::Victim, tokens, seed("victim"));
-            [vec![donor], vec![victim.sparse(stride_tokens).listing()]]
+            // Whatever page it gets of whatever request before, there is a canary in it.
+            [vec![donor], vec![victim.listing()]]
         })
         .collect()
 }

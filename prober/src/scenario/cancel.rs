@@ -39,7 +39,7 @@ fn step(
     let mut choices = seed.child("times").choices();
     let mut step = Vec::new();
     for (index, (tenant, seed)) in super::everybody(order, load, seed).into_iter().enumerate() {
-        let leaves_at = within(&mut choices, within_ms);
+        let leaves_at = super::within(&mut choices, within_ms);
         let cancel = if index % 2 == 0 {
             Cancel::AfterMs(leaves_at)
         } else {
@@ -59,7 +59,7 @@ fn step(
         };
         let beside = (tenant + 1) % order.tenants;
         let victim = PlannedProbe {
-            after_ms: within(&mut choices, within_ms),
+            after_ms: super::within(&mut choices, within_ms),
             ..PlannedProbe::new(
                 order,
                 beside,
@@ -73,10 +73,4 @@ fn step(
         step.extend([leaver, again, victim]);
     }
     step
-}
-
-/// Small times as often as large ones: how long prefill takes is not known beforehand.
-fn within(choices: &mut canary_gen::seed::Choices, within_ms: u32) -> u32 {
-    let most = f64::from(within_ms.max(1));
-    most.powf(choices.fraction()) as u32
 }

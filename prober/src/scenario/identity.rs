@@ -6,6 +6,10 @@
 
 use super::{Load, Order, PlannedProbe, Role};
 
+/// In every second wave requests begin within so many milliseconds: of answers that come at the very same
+/// time only shreds may be left, of one that is under way when the next begins whole canaries.
+const APART_MS: u32 = 2_000;
+
 pub(super) fn steps(order: &Order, load: &Load) -> Vec<Vec<PlannedProbe>> {
     let seed = order.seed.child("identity");
     (0..load.waves)
@@ -17,6 +21,10 @@ pub(super) fn steps(order: &Order, load: &Load) -> Vec<Vec<PlannedProbe>> {
                 .into_iter()
                 .map(|(tenant, seed)| PlannedProbe {
                     shared_id: Some(id),
+                    after_ms: match wave % 2 {
+                        0 => 0,
+                        _ => super::within(&mut choices, APART_MS),
+                    },
                     ..PlannedProbe::new(
                         order,
                         tenant,

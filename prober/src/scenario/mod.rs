@@ -42,8 +42,7 @@ pub fn schedule(order: &Order) -> Schedule {
             chunk_tokens,
             tokens,
             waves,
-            stride_tokens,
-        } => boundary::steps(order, *chunk_tokens, *tokens, *waves, *stride_tokens),
+        } => boundary::steps(order, *chunk_tokens, *tokens, *waves),
         Recipe::Burst(load) => burst::steps(order, load),
         Recipe::Prefix { tokens, samples } => prefix::steps(order, *tokens, *samples),
         Recipe::Twin(load) => twin::steps(order, load),
@@ -76,6 +75,12 @@ fn somebody_else(tenant: usize, order: &Order, choices: &mut Choices) -> usize {
 /// A length around this one: from three quarters of it to five quarters.
 fn about(tokens: u64, choices: &mut Choices) -> u64 {
     (tokens as f64 * (0.75 + 0.5 * choices.fraction())) as u64
+}
+
+/// A time of so many milliseconds at most, small ones as often as large ones: how long anything takes at an
+/// endpoint is not known beforehand.
+fn within(choices: &mut Choices, most_ms: u32) -> u32 {
+    f64::from(most_ms.max(1)).powf(choices.fraction()) as u32
 }
 
 /// The longest prompt that leaves room for the answer, with a percent for the error of an estimate.

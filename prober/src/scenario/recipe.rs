@@ -73,8 +73,6 @@ pub enum Recipe {
         tokens: u64,
         /// How many multiples of each are tried.
         waves: u32,
-        /// A canary every so many tokens.
-        stride_tokens: u32,
     },
     /// Many short requests at once, of different lengths.
     Burst(Load),

@@ -18,7 +18,9 @@ pub(super) fn steps(order: &Order, load: &Load) -> Vec<Vec<PlannedProbe>> {
         .collect();
     for wave in 0..load.waves {
         let seed = seed.child_number("wave", u64::from(wave));
-        let fill = super::everybody(order, load, &seed);
+        // How much it takes to push them out of which cache is not known: now a little, now as much again.
+        let mut fill = super::everybody(order, load, &seed);
+        fill.truncate(choices.between(1, fill.len() as u64) as usize);
         steps.extend(fill.into_iter().map(|stranger| vec![visit(stranger)]));
         // All come back at once, with strangers in between: pages are loaded while others are evicted.
         let mut back: Vec<PlannedProbe> = steps[..sessions.len()]

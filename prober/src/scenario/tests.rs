@@ -53,7 +53,6 @@ fn recipes() -> Vec<Recipe> {
             chunk_tokens: 1_024,
             tokens: 2_048,
             waves: 2,
-            stride_tokens: 200,
         },
         Recipe::Burst(load(400, 2, 2)),
         Recipe::Prefix {
@@ -282,7 +281,7 @@ proptest! {
 
     #[test]
     fn boundaries_are_whole_pages_and_chunks_and_their_neighbours(seed: u64) {
-        let recipe = Recipe::Boundary { chunk_tokens: 1_024, tokens: 2_048, waves: 2, stride_tokens: 200 };
+        let recipe = Recipe::Boundary { chunk_tokens: 1_024, tokens: 2_048, waves: 2 };
         let steps = schedule(&order(recipe, 3, seed)).steps;
         let mut victims: Vec<u64> = steps.concat().iter().filter(|probe| probe.role == Role::Victim).map(|probe| probe.tokens).collect();
         victims.sort_unstable();

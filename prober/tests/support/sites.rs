@@ -7,7 +7,7 @@ use prober::round::{Executor, RoundOrder, RoundReport, Session};
 use prober::store::Store;
 use simulator::{Fault, FaultSetting, PrefixScope, Speeds};
 
-const WINDOW: u32 = 8_192;
+const WINDOW: u32 = 4_096;
 
 /// Every scenario, sized for the sites: their caches are small, so that little fills them.
 const SCENARIOS: &str = r#"
@@ -32,24 +32,22 @@ kind = "pressure"
 tokens = 1200
 requests = 6
 waves = 2
-max_answer_tokens = 512
 [[scenarios]]
 kind = "return"
-tokens = 1800
+tokens = 1000
 requests = 2
-waves = 2
+waves = 3
 [[scenarios]]
 kind = "sandwich"
-tokens = 500
-requests = 2
-waves = 8
-stride_tokens = 100
+tokens = 600
+requests = 8
+waves = 12
+stride_tokens = 64
 [[scenarios]]
 kind = "boundary"
 tokens = 2048
 chunk_tokens = 1024
-waves = 1
-stride_tokens = 200
+waves = 4
 [[scenarios]]
 kind = "burst"
 tokens = 300
@@ -69,25 +67,44 @@ stride_tokens = 150
 kind = "identity"
 tokens = 500
 requests = 1
-waves = 2
+waves = 4
 stride_tokens = 150
 "#;
 
-/// How tenants are kept apart in the prefix cache.
+/// What tells tenants apart, beside their keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Apart {
-    /// By the engine.
-    ByTenant,
-    /// By a `cache_salt` that each tenant sends.
-    BySalt,
+enum Tenants {
+    /// Nothing: the engine does.
+    Alike,
+    /// A `cache_salt` that each sends.
+    Salted,
+    /// An adapter of the model that each asks for.
+    Adapted,
+    /// How long each wants the model to think.
+    Thinking,
 }
 
-impl Apart {
-    /// How they must be for a fault to be one.
-    pub(crate) fn for_fault(fault: Option<Fault>) -> Self {
+impl Tenants {
+    /// Who they must be for a fault to be one.
+    fn for_fault(fault: Option<Fault>) -> Self {
         match fault {
-            Some(Fault::PrefixWithoutSalt) => Self::BySalt,
-            _ => Self::ByTenant,
+            Some(Fault::PrefixWithoutSalt) => Self::Salted,
+            Some(Fault::PrefixWithoutAdapter) => Self::Adapted,
+            Some(Fault::BudgetOfNeighbour) => Self::Thinking,
+            _ => Self::Alike,
+        }
+    }
+
+    /// What a tenant, the `index`-th, adds to its requests.
+    fn fields(self, tenant: &str, index: usize) -> String {
+        match self {
+            Self::Alike => String::new(),
+            Self::Salted => format!("\nfields = {{ cache_salt = \"salt of {tenant}\" }}"),
+            Self::Adapted => format!("\nfields = {{ model = \"adapter-{tenant}\" }}"),
+            Self::Thinking => {
+                let budget = 15 + 20 * index;
+                format!("\nfields = {{ thinking_token_budget = {budget} }}")
+            }
         }
     }
 }
@@ -101,21 +118,21 @@ pub(crate) struct Site {
     _workplace: Workplace,
 }
 
-fn engine(apart: Apart, fault: Option<Fault>, seed: u64) -> simulator::Config {
+fn engine(tenants: Tenants, fault: Option<Fault>, seed: u64) -> simulator::Config {
     simulator::Config {
         context_tokens: WINDOW,
-        prefill_tokens: 6_144,
-        decode_tokens: Some(9_216),
+        prefill_tokens: 3_072,
+        decode_tokens: Some(8_192),
         host_tokens: Some(3_072),
         disk_tokens: Some(6_144),
         keys: TENANTS
             .map(|(name, key)| (name.to_owned(), key.to_owned()).into())
             .to_vec(),
-        prefix_scope: match apart {
-            Apart::ByTenant => PrefixScope::Tenant,
-            Apart::BySalt => PrefixScope::Everybody,
+        adapters: TENANTS.map(|(name, _)| format!("adapter-{name}")).to_vec(),
+        prefix_scope: match tenants {
+            Tenants::Salted | Tenants::Adapted => PrefixScope::Everybody,
+            Tenants::Alike | Tenants::Thinking => PrefixScope::Tenant,
         },
-        response_cache: true,
         // A transfer of a document takes milliseconds, as long as some tokens of an answer.
         speeds: Speeds {
             prefill: None,
@@ -137,8 +154,8 @@ fn engine(apart: Apart, fault: Option<Fault>, seed: u64) -> simulator::Config {
 impl Site {
     /// Starts an endpoint with a fault, or healthy.
     pub(crate) async fn start(store: &Store, name: &str, fault: Option<Fault>, seed: u64) -> Self {
-        let apart = Apart::for_fault(fault);
-        let engine = simulate(engine(apart, fault, seed)).await;
+        let tenants = Tenants::for_fault(fault);
+        let engine = simulate(engine(tenants, fault, seed)).await;
         let workplace = Workplace::new();
         let endpoint = EndpointText {
             name,
@@ -147,15 +164,13 @@ impl Site {
             more: "",
         };
         let path = workplace.write(&endpoint, SCENARIOS);
-        if apart == Apart::BySalt {
-            let mut text = std::fs::read_to_string(&path).unwrap();
-            for (tenant, _) in TENANTS {
-                let key = format!("key_file = \"{tenant}.key\"");
-                let salted = format!("{key}\nfields = {{ cache_salt = \"salt of {tenant}\" }}");
-                text = text.replace(&key, &salted);
-            }
-            std::fs::write(&path, text).unwrap();
+        let mut text = std::fs::read_to_string(&path).unwrap();
+        for (index, (tenant, _)) in TENANTS.iter().enumerate() {
+            let key = format!("key_file = \"{tenant}.key\"");
+            let more = tenants.fields(tenant, index);
+            text = text.replace(&key, &format!("{key}{more}"));
         }
+        std::fs::write(&path, text).unwrap();
         let config =
             config::load_with(&path, &|_| None).unwrap_or_else(|errors| panic!("{errors}"));
         let (executor, session) = ready(&config, store).await;

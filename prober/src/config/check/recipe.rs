@@ -85,7 +85,7 @@ impl Kind {
                 "cancel_within",
             ],
             Self::Pressure | Self::Return => &["tokens", "requests", "waves"],
-            Self::Boundary => &["tokens", "waves", "stride_tokens", "chunk_tokens"],
+            Self::Boundary => &["tokens", "waves", "chunk_tokens"],
             Self::Prefix => &["tokens", "samples"],
             Self::Twin => &["tokens", "waves", "stride_tokens"],
             Self::Identity => &["tokens", "requests", "waves", "stride_tokens", "id_fields"],
@@ -106,11 +106,19 @@ impl Kind {
             Self::Pressure => of(8_000, 4, 2, 1_024),
             Self::Return => of(4_000, 2, 2, 1_024),
             Self::Sandwich => of(600, 1, 8, 150),
-            Self::Boundary => of(8_192, 1, 2, 400),
+            Self::Boundary => of(8_192, 1, 4, 1_024),
             Self::Burst => of(300, 8, 2, 100),
             Self::Prefix => of(2_000, 1, 1, 1_024),
             Self::Twin => of(800, 1, 3, 200),
             Self::Identity => of(600, 1, 4, 200),
+        }
+    }
+
+    /// Room for an answer: one canary, or a list of them.
+    pub(super) fn answer_tokens(self) -> u64 {
+        match self {
+            Self::Overflow | Self::Crosstalk | Self::Prefix => 96,
+            _ => 512,
         }
     }
 
@@ -167,7 +175,6 @@ impl Check<'_> {
                 chunk_tokens: chunk_tokens? as u32,
                 tokens: load.tokens,
                 waves: load.waves,
-                stride_tokens: load.stride_tokens,
             },
             Kind::Burst => Recipe::Burst(load),
             Kind::Prefix => Recipe::Prefix {

@@ -84,7 +84,8 @@ impl Check<'_> {
             &Form::ALL.map(|form| (form.as_str(), form)),
         );
         let min_sensitivity = self.fraction(&raw.min_sensitivity, 0.5, 1.0);
-        let max_answer_tokens = self.whole(&raw.max_answer_tokens, 96, 16..=4_096);
+        let room = kind.map_or(0, Kind::answer_tokens);
+        let max_answer_tokens = self.whole(&raw.max_answer_tokens, room, 16..=4_096);
         let chosen = chosen.unwrap_or_default();
         let recipe = self.recipe(kind?, raw, &chosen, max_answer_tokens.unwrap_or(0));
         Some(Scenario {

@@ -123,6 +123,7 @@ fn times_tell_where_nothing_is_counted_and_only_with_the_control() {
 fn twins(ids: [&str; 2], others: [&str; 2]) -> Compared {
     let named = |role, tenant, id: &str, number| ProbeResult {
         number: probe(number),
+        document: probe(number),
         response_id: Some(Digest::of(id.as_bytes())),
         ..answered(role, 1, tenant)
     };
@@ -179,4 +180,20 @@ fn a_client_that_left_is_neither_clean_nor_inconclusive() {
         (counts.probes, counts.cancelled, counts.inconclusive),
         (2, 1, 0)
     );
+}
+
+#[test]
+fn requests_that_are_sent_again_and_get_a_kept_response_prove_nothing() {
+    let sent = |number, document, id: &str| ProbeResult {
+        number: probe(number),
+        document: probe(document),
+        response_id: Some(Digest::of(id.as_bytes())),
+        ..recalled_by(Role::Returner)
+    };
+    let kept = compare(&[sent(1, 1, "a"), sent(2, 1, "a"), sent(3, 3, "b")]);
+    assert!(kept.doubts[0].starts_with("1 of 1 requests"), "{kept:?}");
+    let computed = compare(&[sent(1, 1, "a"), sent(2, 1, "c"), sent(3, 3, "b")]);
+    assert_eq!(computed, Compared::default());
+    let constant = compare(&[sent(1, 1, "a"), sent(2, 1, "a"), sent(3, 3, "a")]);
+    assert_eq!(constant, Compared::default());
 }

@@ -382,7 +382,7 @@ fn a_request_aborted_during_its_transfer_keeps_its_pages_until_the_transfer_is_t
     }
     scheduler.abort(RequestId(0));
     assert!(decode_pages(&scheduler).0 < decode_pages(&scheduler).1);
-    for _ in 0..20 {
+    for _ in 0..80 {
         let told = scheduler.step(one_page);
         assert!(told.is_empty());
         check(&scheduler);

@@ -122,18 +122,20 @@ fn a_transfer_that_breaks_is_an_error_and_with_the_fault_an_answer_from_stale_pa
 #[test]
 fn pages_freed_under_a_transfer_get_what_it_still_writes() {
     let config = Config {
-        context_tokens: 1_536,
+        context_tokens: 2_048,
         prefill_tokens: 4_096,
-        decode_tokens: Some(1_536),
+        decode_tokens: Some(3_072),
         ..small()
     };
+    // The last fills the pool, so that the next gets the very pages that the aborted one gives back.
     let acts = [
-        (0, ask(0, 1_200, 60)),
-        (1, Act::Abort(0)),
-        (1, ask(1, 1_350, 100)),
+        (0, ask(2, 1_500, 500)),
+        (40, ask(0, 1_200, 60)),
+        (42, Act::Abort(1)),
+        (42, ask(1, 1_350, 600)),
     ];
     let budget = Budget {
-        transfer: 3,
+        transfer: 4,
         ..SLOW
     };
     leaks(&config, "freed-while-writing", budget, &acts);
