@@ -29,6 +29,8 @@ pub(super) struct Judged {
     pub(super) limit: Option<u64>,
     /// How far the prompt was off its wanted length by the endpoint's own count, as a share of it.
     pub(super) length_error: Option<f64>,
+    /// Tokens of the answer, if they were reported.
+    pub(super) completion_tokens: u64,
 }
 
 /// Why a probe could not be carried through.
@@ -280,6 +282,7 @@ impl Going {
                     .map(|found| found.finding)
                     .collect(),
             },
+            completion_tokens: record.usage.completion.unwrap_or(0),
             findings: reports,
             limit,
             length_error: length_error(planned, &exchange),

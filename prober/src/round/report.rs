@@ -59,6 +59,10 @@ pub struct RoundReport {
     /// How far the worst prompt that was answered was off its wanted length, as a share of it, by the
     /// endpoint's own count; `null` when no answer told any.
     pub length_error: Option<f64>,
+    /// Tokens of all prompts that were sent, calibration included: as reported, or by the estimate.
+    pub prompt_tokens: u64,
+    /// Tokens of all answers, as far as they were reported.
+    pub completion_tokens: u64,
     /// From the first request to the last verdict, in milliseconds.
     pub duration_ms: u64,
     /// Whether everything is in the store.

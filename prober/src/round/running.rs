@@ -102,6 +102,8 @@ impl Running<'_> {
             let worst = self.report.length_error.unwrap_or(0.0);
             self.report.length_error = Some(worst.max(error));
         }
+        self.report.prompt_tokens += judged.result.prompt_tokens;
+        self.report.completion_tokens += judged.completion_tokens;
         self.report.findings.extend(judged.findings);
         self.results.push(judged.result);
     }

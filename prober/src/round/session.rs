@@ -211,6 +211,8 @@ impl Session {
             measured_limit_tokens: None,
             lengths_by: "usage",
             length_error: None,
+            prompt_tokens: 0,
+            completion_tokens: 0,
             duration_ms: 0,
             recorded: false,
             findings: Vec::new(),

@@ -72,9 +72,10 @@ impl fmt::Display for RoundReport {
         }
         write!(
             f,
-            "  round {}, seed {}, {:.1} s{}",
+            "  round {}, seed {}, {} tokens sent, {:.1} s{}",
             self.round,
             self.seed,
+            grouped(self.prompt_tokens),
             self.duration_ms as f64 / 1_000.0,
             if self.recorded {
                 ""

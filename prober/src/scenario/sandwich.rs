@@ -38,9 +38,9 @@ pub(super) fn steps(order: &Order, load: &Load) -> Vec<Vec<PlannedProbe>> {
             role: Role::Amid,
             ..alone(1)
         };
-        let mut strangers = |label: &str| -> Vec<PlannedProbe> {
+        let mut strangers = |label: &str, requests: u32| -> Vec<PlannedProbe> {
             let seed = seed.child(label);
-            super::everybody(order, load, &seed)
+            super::everybody(order, &Load { requests, ..*load }, &seed)
                 .into_iter()
                 .filter(|(stranger, _)| *stranger != tenant)
                 .map(|(stranger, seed)| {
@@ -50,9 +50,9 @@ pub(super) fn steps(order: &Order, load: &Load) -> Vec<Vec<PlannedProbe>> {
                 .collect()
         };
         let mut set: Vec<Vec<PlannedProbe>> = (0..ALONE).map(|time| vec![alone(time)]).collect();
-        set.push(strangers("before"));
+        set.push(strangers("before", 1));
         set.push(vec![amid]);
-        let mut beside = strangers("beside");
+        let mut beside = strangers("beside", load.requests);
         beside.push(amid);
         choices.shuffle(&mut beside);
         set.push(beside);

@@ -39,8 +39,8 @@ requests = 2
 waves = 3
 [[scenarios]]
 kind = "sandwich"
-tokens = 600
-requests = 8
+tokens = 1000
+requests = 6
 waves = 12
 stride_tokens = 64
 [[scenarios]]
@@ -102,7 +102,7 @@ impl Tenants {
             Self::Salted => format!("\nfields = {{ cache_salt = \"salt of {tenant}\" }}"),
             Self::Adapted => format!("\nfields = {{ model = \"adapter-{tenant}\" }}"),
             Self::Thinking => {
-                let budget = 15 + 20 * index;
+                let budget = 30 + 20 * index;
                 format!("\nfields = {{ thinking_token_budget = {budget} }}")
             }
         }
@@ -203,5 +203,28 @@ impl Site {
             replay: None,
         };
         self.executor.run(&self.session, &order).await.unwrap()
+    }
+}
+
+/// So many rounds a fault has to be found.
+pub(crate) const ROUNDS: u64 = 3;
+
+/// The scenario that a fault is looked for with, and the healthy engine is compared on.
+pub(crate) fn scenario_for(fault: Fault) -> &'static str {
+    match fault {
+        Fault::StalePages | Fault::HeadTruncated => "overflow",
+        Fault::TransferFailureIgnored | Fault::LogitsShared | Fault::StreamsSwapped => "crosstalk",
+        Fault::FreedWhileWriting | Fault::ConnectionOffByOne => "cancel",
+        Fault::SwapNotRestored | Fault::TableRowsNotMoved | Fault::DraftOfNeighbour => "pressure",
+        Fault::DecodeBeforeTransfer | Fault::SourceFreedEarly => "pressure",
+        Fault::HostSlotNotPinned | Fault::DiskIndexStale => "return",
+        Fault::MetadataSlotReused | Fault::BudgetOfNeighbour => "sandwich",
+        Fault::BoundaryOffByOne => "boundary",
+        Fault::PrefixWithoutTenant | Fault::PrefixWithoutSalt | Fault::PrefixWithoutAdapter => {
+            "prefix"
+        }
+        Fault::PrefixKeyCollision | Fault::StateNotReset => "burst",
+        Fault::ResponseCacheWithoutTenant | Fault::SemanticCacheWithoutTenant => "twin",
+        Fault::RequestIdReused | Fault::TraceIdCollides => "identity",
     }
 }
