@@ -165,7 +165,7 @@ impl FindingReport {
             "after a stranger's request"
         };
         Some(format!(
-            "equal requests were answered differently {near} in {} of {} sets, without one in {} (p = {:.1e})",
+            "equal requests were answered differently {near} in {} of {} cases, without one in {} (p = {:.1e})",
             divergence.differing, divergence.sets, divergence.differing_alone, divergence.chance
         ))
     }

@@ -1,9 +1,10 @@
-//! `sandwich`: the same request alone, after a stranger's, and beside strangers', at temperature 0. A
-//! state that is not reset, a page or a token of another request shows as another answer, even where no
-//! canary comes out.
+//! `sandwich`: the same requests alone, after a stranger's, and all at once, at temperature 0. A state that
+//! is not reset, a page or a token of another request shows as another answer, even where no canary
+//! comes out.
 //!
-//! Alone three times: an endpoint whose third answer differs from both before it is not deterministic,
-//! and that of the second may differ from the first because it came from the prefix cache.
+//! Each request is its neighbours' stranger, and its own twin: sent alone three times, it tells what its
+//! answer is. An endpoint whose third answer differs from both before it is not deterministic, and that of
+//! the second may differ from the first because it came from the prefix cache.
 //!
 //! Public reports: vllm-project/vllm #56524, ggml-org/llama.cpp #29092, sgl-project/sglang #17259.
 
@@ -15,49 +16,56 @@ const ALONE: usize = 3;
 pub(super) fn steps(order: &Order, load: &Load) -> Vec<Vec<PlannedProbe>> {
     let seed = order.seed.child("sandwich");
     let mut choices = seed.child("order").choices();
+    let requests: Vec<PlannedProbe> = (0..load.waves as usize)
+        .map(|index| {
+            let tokens = super::about(load.tokens, &mut choices);
+            let seed = seed.child_number("document", index as u64);
+            PlannedProbe {
+                set: index as u32 + 1,
+                ..PlannedProbe::new(order, index % order.tenants, Role::Solo, tokens, seed)
+                    .sparse(load.stride_tokens)
+                    .listing()
+            }
+        })
+        .collect();
     let mut steps: Vec<Vec<PlannedProbe>> = Vec::new();
-    let mut sent = 0;
-    for set in 1..=load.waves {
-        let seed = seed.child_number("set", u64::from(set));
-        let tenant = choices.below(order.tenants as u64) as usize;
-        let first = sent;
-        let alone = |time| PlannedProbe {
-            repeats: (time > 0).then_some(first),
-            set,
-            ..PlannedProbe::new(
-                order,
-                tenant,
-                Role::Solo,
-                load.tokens,
-                seed.child("document"),
-            )
-            .sparse(load.stride_tokens)
-            .listing()
+    for (index, &request) in requests.iter().enumerate() {
+        let first = index * ALONE;
+        let again = PlannedProbe {
+            repeats: Some(first),
+            ..request
         };
-        let amid = PlannedProbe {
-            role: Role::Amid,
-            ..alone(1)
-        };
-        let mut strangers = |label: &str, requests: u32| -> Vec<PlannedProbe> {
-            let seed = seed.child(label);
-            super::everybody(order, &Load { requests, ..*load }, &seed)
-                .into_iter()
-                .filter(|(stranger, _)| *stranger != tenant)
-                .map(|(stranger, seed)| {
-                    let tokens = super::about(load.tokens, &mut choices);
-                    PlannedProbe::new(order, stranger, Role::Donor, tokens, seed).listing()
-                })
-                .collect()
-        };
-        let mut set: Vec<Vec<PlannedProbe>> = (0..ALONE).map(|time| vec![alone(time)]).collect();
-        set.push(strangers("before", 1));
-        set.push(vec![amid]);
-        let mut beside = strangers("beside", load.requests);
-        beside.push(amid);
-        choices.shuffle(&mut beside);
-        set.push(beside);
-        sent += set.iter().map(Vec::len).sum::<usize>();
-        steps.extend(set);
+        steps.extend([vec![request], vec![again], vec![again]]);
     }
+    let amid: Vec<PlannedProbe> = (0..)
+        .step_by(ALONE)
+        .zip(&requests)
+        .map(|(first, &request)| PlannedProbe {
+            role: Role::Amid,
+            repeats: Some(first),
+            ..request
+        })
+        .collect();
+    // One after the other, each after one of another tenant: they take turns, each tenant's in any order.
+    let mut turns: Vec<Vec<PlannedProbe>> = (0..order.tenants)
+        .map(|tenant| {
+            amid.iter()
+                .copied()
+                .filter(|probe| probe.tenant == tenant)
+                .collect()
+        })
+        .collect();
+    turns.iter_mut().for_each(|turn| choices.shuffle(turn));
+    let longest = turns.first().map_or(0, Vec::len);
+    for round in 0..longest {
+        steps.extend(
+            turns
+                .iter()
+                .filter_map(|turn| Some(vec![*turn.get(round)?])),
+        );
+    }
+    let mut crowd = amid;
+    choices.shuffle(&mut crowd);
+    steps.push(crowd);
     steps
 }

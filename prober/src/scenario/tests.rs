@@ -246,21 +246,29 @@ proptest! {
     }
 
     #[test]
-    fn a_sandwich_has_three_alone_one_after_a_stranger_and_one_beside(tenants in 2usize..5, seed: u64) {
-        let steps = schedule(&order(Recipe::Sandwich(LOAD), tenants, seed)).steps;
+    fn in_a_sandwich_each_request_is_three_times_alone_once_after_a_stranger_and_once_beside(tenants in 2usize..5, seed: u64) {
+        let load = Load { waves: 9, ..LOAD };
+        let steps = schedule(&order(Recipe::Sandwich(load), tenants, seed)).steps;
         let probes: Vec<PlannedProbe> = steps.concat();
-        prop_assert_eq!(steps.len(), 6 * 3);
-        for set in steps.chunks(6) {
-            let own = set[0][0];
-            for alone in &set[..3] {
+        prop_assert_eq!(steps.len(), 9 * 4 + 1);
+        for alone in steps[..27].chunks(3) {
+            let own = alone[0][0];
+            for alone in alone {
                 prop_assert_eq!((alone.len(), alone[0].role), (1, Role::Solo));
                 prop_assert_eq!(origin(&probes, &alone[0]).seed, own.seed);
             }
-            prop_assert!(set[3].iter().all(|stranger| stranger.tenant != own.tenant));
-            prop_assert_eq!((set[4].len(), set[4][0].role, set[4][0].seed), (1, Role::Amid, own.seed));
-            let amid = set[5].iter().filter(|probe| probe.role == Role::Amid).count();
-            prop_assert_eq!((amid, set[5].len()), (1, tenants));
         }
+        let sets = |steps: &[Vec<PlannedProbe>]| {
+            let mut sets: Vec<u32> = steps.concat().iter().map(|probe| probe.set).collect();
+            sets.sort_unstable();
+            sets
+        };
+        prop_assert_eq!(sets(&steps[27..36]), (1..=9).collect::<Vec<u32>>());
+        prop_assert_eq!(sets(&steps[36..]), (1..=9).collect::<Vec<u32>>());
+        for pair in steps[27..36].windows(2) {
+            prop_assert_ne!(pair[0][0].tenant, pair[1][0].tenant);
+        }
+        prop_assert!(probes[27..].iter().all(|probe| probe.role == Role::Amid && probe.repeats.is_some()));
     }
 
     #[test]

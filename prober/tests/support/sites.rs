@@ -13,7 +13,7 @@ const WINDOW: u32 = 4_096;
 const SCENARIOS: &str = r#"
 [[scenarios]]
 kind = "overflow"
-ladder = [0.4, 0.7, 0.95, 1.1]
+ladder = [0.4, 0.78, 0.84, 0.9, 0.95, 1.1]
 [[scenarios]]
 kind = "crosstalk"
 tokens = 1200
@@ -24,7 +24,7 @@ stride_tokens = 200
 kind = "cancel"
 tokens = 1500
 requests = 2
-waves = 4
+waves = 8
 stride_tokens = 100
 cancel_within = "60ms"
 [[scenarios]]
@@ -39,9 +39,8 @@ requests = 2
 waves = 3
 [[scenarios]]
 kind = "sandwich"
-tokens = 1000
-requests = 6
-waves = 12
+tokens = 800
+waves = 36
 stride_tokens = 64
 [[scenarios]]
 kind = "boundary"
@@ -102,7 +101,7 @@ impl Tenants {
             Self::Salted => format!("\nfields = {{ cache_salt = \"salt of {tenant}\" }}"),
             Self::Adapted => format!("\nfields = {{ model = \"adapter-{tenant}\" }}"),
             Self::Thinking => {
-                let budget = 30 + 20 * index;
+                let budget = 60 + 20 * index;
                 format!("\nfields = {{ thinking_token_budget = {budget} }}")
             }
         }
