@@ -297,7 +297,9 @@ pub(crate) fn assert_no_secrets(text: &str) {
 /// The `prober` command, without the database and log level of whoever runs the tests.
 pub(crate) fn prober(args: &[&str]) -> Command {
     // Examples share this file, and have no binary beside them.
-    let binary = option_env!("CARGO_BIN_EXE_prober").expect("an integration test");
+    let Some(binary) = option_env!("CARGO_BIN_EXE_prober") else {
+        panic!("only an integration test has the prober's binary beside it");
+    };
     let mut command = Command::new(binary);
     command
         .args(args)
