@@ -19,8 +19,9 @@ use simulator::Fault;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::process::ExitCode;
+use std::time::Instant;
 use support::TestDatabase;
-use support::sites::{ROUNDS, Site, scenario_for};
+use support::sites::{Found, ROUNDS, Site, look_for, scenario_for};
 
 #[derive(Parser)]
 struct Args {
@@ -42,35 +43,6 @@ struct Args {
     /// Endpoints at once.
     #[arg(long, default_value_t = 4)]
     jobs: usize,
-}
-
-/// What became of a fault under one seed: found in which round, after how long and how many tokens.
-#[derive(Clone, Debug, Default)]
-struct Found {
-    round: Option<u64>,
-    seconds: f64,
-    tokens: u64,
-    kinds: Vec<&'static str>,
-}
-
-async fn look_for(store: &Store, fault: Option<Fault>, scenario: &str, seed: u64) -> Found {
-    let label = fault.map_or("healthy", Fault::as_str);
-    let name = format!("{label}-{scenario}-{seed}");
-    let site = Site::start(store, &name, fault, seed).await;
-    let mut found = Found::default();
-    for round in 1..=ROUNDS {
-        let report = site.round(scenario, seed * ROUNDS + round).await;
-        found.seconds += report.duration_ms as f64 / 1_000.0;
-        found.tokens += report.prompt_tokens;
-        if !report.findings.is_empty() {
-            found.kinds = report.findings.iter().map(|finding| finding.kind).collect();
-            found.kinds.sort_unstable();
-            found.kinds.dedup();
-            found.round = Some(round);
-            break;
-        }
-    }
-    found
 }
 
 #[tokio::main]
@@ -98,8 +70,15 @@ async fn proof(store: &Store, args: &Args, seeds: u64) -> bool {
     let mut is_good = true;
     for fault in faults(args) {
         let scenario = scenario_for(fault);
+        let begun = Instant::now();
         let all = stream::iter(1..=seeds)
-            .map(|seed| look_for(store, Some(fault), scenario, seed))
+            .map(|seed| async move {
+                let found = look_for(store, Some(fault), scenario, seed).await;
+                let Found { round, seconds, .. } = found;
+                let round = round.map_or("not found".to_owned(), |round| format!("round {round}"));
+                eprintln!("{fault}, seed {seed}: {round}, {seconds:.1} s");
+                found
+            })
             .buffer_unordered(args.jobs)
             .collect::<Vec<_>>()
             .await;
@@ -109,7 +88,8 @@ async fn proof(store: &Store, args: &Args, seeds: u64) -> bool {
         let first = all.iter().filter(|one| one.round == Some(1)).count();
         let verdict = if enough { "" } else { "  NOT ENOUGH" };
         println!(
-            "{fault:32} {scenario:10} {found} of {seeds} within {ROUNDS} rounds, {first} in the first{verdict}"
+            "{fault:32} {scenario:10} {found} of {seeds} within {ROUNDS} rounds, {first} in the first, {:.0} s{verdict}",
+            begun.elapsed().as_secs_f64()
         );
     }
     is_good

@@ -3,7 +3,7 @@
 //! comes out.
 //!
 //! Each request is its neighbours' stranger, and its own twin: sent alone three times, it tells what its
-//! answer is. An endpoint whose third answer differs from both before it is not deterministic, and that of
+//! answer is. In the crowd stand strangers, too, that were never sent before. An endpoint whose third answer differs from both before it is not deterministic, and that of
 //! the second may differ from the first because it came from the prefix cache.
 //!
 //! Public reports: vllm-project/vllm #56524, ggml-org/llama.cpp #29092, sgl-project/sglang #17259.
@@ -64,7 +64,16 @@ pub(super) fn steps(order: &Order, load: &Load) -> Vec<Vec<PlannedProbe>> {
                 .filter_map(|turn| Some(vec![*turn.get(round)?])),
         );
     }
+    // With others that are new: what is in a cache already is admitted otherwise.
     let mut crowd = amid;
+    for (tenant, seed) in super::everybody(order, load, &seed.child("beside")) {
+        let tokens = super::about(load.tokens, &mut choices);
+        crowd.push(
+            PlannedProbe::new(order, tenant, Role::Donor, tokens, seed)
+                .sparse(load.stride_tokens)
+                .listing(),
+        );
+    }
     choices.shuffle(&mut crowd);
     steps.push(crowd);
     steps

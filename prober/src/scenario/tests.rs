@@ -264,11 +264,13 @@ proptest! {
             sets
         };
         prop_assert_eq!(sets(&steps[27..36]), (1..=9).collect::<Vec<u32>>());
-        prop_assert_eq!(sets(&steps[36..]), (1..=9).collect::<Vec<u32>>());
+        let crowd: Vec<PlannedProbe> = steps[36].iter().copied().filter(|probe| probe.role == Role::Amid).collect();
+        prop_assert_eq!(steps[36].len(), 9 + tenants);
+        prop_assert_eq!(sets(&[crowd]), (1..=9).collect::<Vec<u32>>());
         for pair in steps[27..36].windows(2) {
             prop_assert_ne!(pair[0][0].tenant, pair[1][0].tenant);
         }
-        prop_assert!(probes[27..].iter().all(|probe| probe.role == Role::Amid && probe.repeats.is_some()));
+        prop_assert!(probes[27..36].iter().all(|probe| probe.role == Role::Amid && probe.repeats.is_some()));
     }
 
     #[test]

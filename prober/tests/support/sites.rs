@@ -40,6 +40,7 @@ waves = 3
 [[scenarios]]
 kind = "sandwich"
 tokens = 800
+requests = 16
 waves = 36
 stride_tokens = 64
 [[scenarios]]
@@ -101,7 +102,8 @@ impl Tenants {
             Self::Salted => format!("\nfields = {{ cache_salt = \"salt of {tenant}\" }}"),
             Self::Adapted => format!("\nfields = {{ model = \"adapter-{tenant}\" }}"),
             Self::Thinking => {
-                let budget = 60 + 20 * index;
+                // Less than it would think by itself.
+                let budget = 25 + 15 * index;
                 format!("\nfields = {{ thinking_token_budget = {budget} }}")
             }
         }
@@ -118,10 +120,16 @@ pub(crate) struct Site {
 }
 
 fn engine(tenants: Tenants, fault: Option<Fault>, seed: u64) -> simulator::Config {
+    // Which group's memory is the bottleneck decides what waits for what.
+    let (prefill_tokens, decode_tokens) = match fault {
+        Some(Fault::MetadataSlotReused) => (3_072, 65_536),
+        Some(Fault::FreedWhileWriting) => (16_384, 8_192),
+        _ => (3_072, 8_192),
+    };
     simulator::Config {
         context_tokens: WINDOW,
-        prefill_tokens: 3_072,
-        decode_tokens: Some(8_192),
+        prefill_tokens,
+        decode_tokens: Some(decode_tokens),
         host_tokens: Some(3_072),
         disk_tokens: Some(6_144),
         keys: TENANTS
@@ -226,4 +234,39 @@ pub(crate) fn scenario_for(fault: Fault) -> &'static str {
         Fault::ResponseCacheWithoutTenant | Fault::SemanticCacheWithoutTenant => "twin",
         Fault::RequestIdReused | Fault::TraceIdCollides => "identity",
     }
+}
+
+/// What became of a fault under one seed: found in which round, after how long and how many tokens.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Found {
+    pub(crate) round: Option<u64>,
+    pub(crate) seconds: f64,
+    pub(crate) tokens: u64,
+    pub(crate) kinds: Vec<&'static str>,
+}
+
+/// Rounds of a scenario at an engine with a fault, until one has a finding.
+pub(crate) async fn look_for(
+    store: &Store,
+    fault: Option<Fault>,
+    scenario: &str,
+    seed: u64,
+) -> Found {
+    let label = fault.map_or("healthy", Fault::as_str);
+    let name = format!("{label}-{scenario}-{seed}");
+    let site = Site::start(store, &name, fault, seed).await;
+    let mut found = Found::default();
+    for round in 1..=ROUNDS {
+        let report = site.round(scenario, seed * ROUNDS + round).await;
+        found.seconds += report.duration_ms as f64 / 1_000.0;
+        found.tokens += report.prompt_tokens;
+        if !report.findings.is_empty() {
+            found.kinds = report.findings.iter().map(|finding| finding.kind).collect();
+            found.kinds.sort_unstable();
+            found.kinds.dedup();
+            found.round = Some(round);
+            break;
+        }
+    }
+    found
 }

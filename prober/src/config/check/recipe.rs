@@ -74,7 +74,9 @@ impl Kind {
     fn keys(self) -> &'static [&'static str] {
         match self {
             Self::Overflow => &["ladder", "donor_fraction"],
-            Self::Crosstalk | Self::Burst => &["tokens", "requests", "waves", "stride_tokens"],
+            Self::Crosstalk | Self::Sandwich | Self::Burst => {
+                &["tokens", "requests", "waves", "stride_tokens"]
+            }
             Self::Cancel => &[
                 "tokens",
                 "requests",
@@ -85,7 +87,7 @@ impl Kind {
             Self::Pressure | Self::Return => &["tokens", "requests", "waves"],
             Self::Boundary => &["tokens", "waves", "chunk_tokens"],
             Self::Prefix => &["tokens", "samples"],
-            Self::Sandwich | Self::Twin => &["tokens", "waves", "stride_tokens"],
+            Self::Twin => &["tokens", "waves", "stride_tokens"],
             Self::Identity => &["tokens", "requests", "waves", "stride_tokens", "id_fields"],
         }
     }
@@ -103,7 +105,7 @@ impl Kind {
             Self::Cancel => of(2_000, 1, 4, 400),
             Self::Pressure => of(8_000, 4, 2, 1_024),
             Self::Return => of(4_000, 2, 2, 1_024),
-            Self::Sandwich => of(600, 1, 24, 150),
+            Self::Sandwich => of(600, 4, 24, 150),
             Self::Boundary => of(8_192, 1, 4, 1_024),
             Self::Burst => of(300, 8, 2, 100),
             Self::Prefix => of(2_000, 1, 1, 1_024),
