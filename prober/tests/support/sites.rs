@@ -31,7 +31,7 @@ cancel_within = "60ms"
 kind = "pressure"
 tokens = 1200
 requests = 6
-waves = 2
+waves = 4
 [[scenarios]]
 kind = "return"
 tokens = 1000
@@ -52,7 +52,7 @@ waves = 4
 kind = "burst"
 tokens = 300
 requests = 6
-waves = 2
+waves = 4
 stride_tokens = 100
 [[scenarios]]
 kind = "prefix"
@@ -220,7 +220,7 @@ pub(crate) const ROUNDS: u64 = 3;
 pub(crate) fn scenario_for(fault: Fault) -> &'static str {
     match fault {
         Fault::StalePages | Fault::HeadTruncated => "overflow",
-        Fault::TransferFailureIgnored | Fault::LogitsShared | Fault::StreamsSwapped => "crosstalk",
+        Fault::TransferFailureIgnored | Fault::LogitsShared => "crosstalk",
         Fault::FreedWhileWriting | Fault::ConnectionOffByOne => "cancel",
         Fault::SwapNotRestored | Fault::TableRowsNotMoved | Fault::DraftOfNeighbour => "pressure",
         Fault::DecodeBeforeTransfer | Fault::SourceFreedEarly => "pressure",
@@ -230,7 +230,7 @@ pub(crate) fn scenario_for(fault: Fault) -> &'static str {
         Fault::PrefixWithoutTenant | Fault::PrefixWithoutSalt | Fault::PrefixWithoutAdapter => {
             "prefix"
         }
-        Fault::PrefixKeyCollision | Fault::StateNotReset => "burst",
+        Fault::PrefixKeyCollision | Fault::StateNotReset | Fault::StreamsSwapped => "burst",
         Fault::ResponseCacheWithoutTenant | Fault::SemanticCacheWithoutTenant => "twin",
         Fault::RequestIdReused | Fault::TraceIdCollides => "identity",
     }
