@@ -3,9 +3,9 @@
 
 mod support;
 
-use canary_gen::{Form, Head, KeyRing, Question, Seed};
+use canary_gen::{Form, KeyRing, Question, Seed};
 use prober::judge::{Finding, RoundCounts, RoundVerdict};
-use prober::scenario::{Cancel, Order, PlannedProbe, Recipe, Role};
+use prober::scenario::{Cancel, Order, PlannedHead, PlannedProbe, Recipe, Role};
 use prober::store::{
     EndpointFacts, Location, NewProbe, NewRound, RoundEnd, SkippedRound, Store, StoreError,
 };
@@ -78,9 +78,9 @@ async fn every_act_of_a_round_may_be_repeated_and_changes_nothing_the_second_tim
         tenant: endpoint.tenants[0].id,
         step: 0,
         planned: PlannedProbe {
-            head: Some(Head {
+            head: Some(PlannedHead {
                 seed: Seed::from_number(2),
-                units: 90,
+                tokens: 90,
             }),
             question: Question::List,
             cancel: Some(Cancel::AfterPieces(2)),

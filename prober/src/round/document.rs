@@ -5,7 +5,7 @@ use crate::endpoint::Prompt;
 use crate::ids::RoundId;
 use crate::scenario::PlannedProbe;
 use canary_gen::document::Summary;
-use canary_gen::{Document, DocumentSpec, ProbeNumber};
+use canary_gen::{Document, DocumentSpec, Head, ProbeNumber};
 use std::sync::{Arc, OnceLock};
 use tokio::sync::OnceCell;
 
@@ -14,6 +14,7 @@ pub(super) struct Shared {
     planned: PlannedProbe,
     /// What its canaries say: the first probe that sends it.
     number: ProbeNumber,
+    head: Option<Head>,
     determined: OnceCell<Determined>,
 }
 
@@ -26,10 +27,11 @@ pub(super) struct Determined {
 }
 
 impl Shared {
-    pub(super) fn new(planned: PlannedProbe, number: ProbeNumber) -> Self {
+    pub(super) fn new(planned: PlannedProbe, number: ProbeNumber, head: Option<Head>) -> Self {
         Self {
             planned,
             number,
+            head,
             determined: OnceCell::new(),
         }
     }
@@ -55,7 +57,7 @@ impl Shared {
             seed: planned.seed,
             tenant: session.registered.tenants[planned.tenant].number,
             probe: self.number,
-            head: planned.head,
+            head: self.head,
             question: planned.question,
             form: planned.form,
             layout: planned.layout,

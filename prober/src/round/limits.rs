@@ -93,6 +93,7 @@ impl Executor {
             report: session.empty_report(id, order),
             results: Vec::new(),
             documents: Vec::new(),
+            head_unit: None,
         };
         let spent = steps.iter().flatten().map(|probe| probe.tokens).sum();
         let mut search =

@@ -166,6 +166,7 @@ impl Executor {
             report: session.empty_report(id, order),
             results: Vec::with_capacity(numbers.len()),
             documents: Vec::with_capacity(numbers.len()),
+            head_unit: None,
         };
         let cut_short = match settled {
             Ok(()) => running.steps(&steps, &numbers, calibrating).await,

@@ -95,6 +95,7 @@ impl Going {
         let sent = SentRecord {
             probe: *number,
             measure: spec.measure,
+            head_units: spec.head.map(|head| head.units),
             closing: spec.closing,
             tokens_estimated,
             slots: ready.document.slots,

@@ -29,6 +29,9 @@ pub(super) struct Running<'a> {
     pub(super) results: Vec<ProbeResult>,
     /// What each probe so far sent.
     pub(super) documents: Vec<Arc<Shared>>,
+    /// What a unit of a head costs, in tokens, by what was known when the first was woven: all heads of a
+    /// round must be of one measure to be alike.
+    pub(super) head_unit: Option<f64>,
 }
 
 impl Running<'_> {
@@ -70,7 +73,13 @@ impl Running<'_> {
         for ((&planned, &number), place) in step.iter().zip(numbers).zip(places) {
             let document = match planned.repeats.and_then(|first| self.documents.get(first)) {
                 Some(first) => Arc::clone(first),
-                None => Arc::new(Shared::new(planned, number)),
+                None => {
+                    let head = planned.head.map(|head| {
+                        let measure = self.session.measure(planned.form, planned.layout);
+                        head.woven(*self.head_unit.get_or_insert(measure.per_unit))
+                    });
+                    Arc::new(Shared::new(planned, number, head))
+                }
             };
             self.documents.push(Arc::clone(&document));
             let going = Going {

@@ -22,7 +22,7 @@ mod twin;
 use canary_gen::seed::Choices;
 use canary_gen::{Form, Layout, Seed};
 pub use limits::{Fate, LimitSearch};
-pub use planned::{Cancel, PlannedProbe, Role, Schedule, measured_as};
+pub use planned::{Cancel, PlannedHead, PlannedProbe, Role, Schedule, measured_as};
 pub use recipe::{Load, Order, Recipe};
 
 /// Turns an order into its schedule; that of a search is empty, as it is chosen step by step.

@@ -78,6 +78,28 @@ pub enum Cancel {
     AfterPieces(u32),
 }
 
+/// A beginning that several documents have. It is planned in tokens and woven in units: what these cost is
+/// known only when the endpoint's measure is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlannedHead {
+    /// Of its words.
+    pub seed: Seed,
+    /// Its length in tokens, at least 1.
+    pub tokens: u64,
+}
+
+impl PlannedHead {
+    /// The head where a unit costs so many tokens. Documents that shall begin alike must be woven with the
+    /// same cost.
+    #[must_use]
+    pub fn woven(self, per_unit: f64) -> Head {
+        Head {
+            seed: self.seed,
+            units: (self.tokens as f64 / per_unit) as u64,
+        }
+    }
+}
+
 /// One request to be made.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PlannedProbe {
@@ -94,7 +116,7 @@ pub struct PlannedProbe {
     /// Of its document.
     pub seed: Seed,
     /// What it begins with, if others begin the same.
-    pub head: Option<Head>,
+    pub head: Option<PlannedHead>,
     /// What it asks at its end.
     pub question: Question,
     /// Room for the answer, in tokens.
@@ -239,7 +261,7 @@ impl fmt::Display for PlannedProbe {
         if let Some(head) = self.head {
             let seed = head.seed.as_bytes();
             write!(f, ", behind head {:02x}{:02x}", seed[0], seed[1])?;
-            write!(f, " of {} units", head.units)?;
+            write!(f, " of {} tokens", head.tokens)?;
         }
         if self.question == Question::List {
             write!(f, ", asks for all")?;

@@ -8,8 +8,8 @@
 //!
 //! Public reports: CVE-2025-46570, arXiv 2502.07776, vllm-project/vllm #44701.
 
-use super::{Order, PlannedProbe, Role};
-use canary_gen::{Head, Seed};
+use super::{Order, PlannedHead, PlannedProbe, Role};
+use canary_gen::Seed;
 
 /// Of a prompt, so much is the beginning that others have, too.
 const HEAD_SHARE: f64 = 0.8;
@@ -19,7 +19,7 @@ const STRIDE_TOKENS: u32 = 96;
 pub(super) fn steps(order: &Order, tokens: u64, samples: u32) -> Vec<Vec<PlannedProbe>> {
     let seed = order.seed.child("prefix");
     let mut choices = seed.child("order").choices();
-    let units = (tokens as f64 * HEAD_SHARE) as u64;
+    let head_tokens = (tokens as f64 * HEAD_SHARE) as u64;
     let probe = |tenant, role, head: &Seed, set| {
         let own = head.child_number(
             match role {
@@ -30,7 +30,10 @@ pub(super) fn steps(order: &Order, tokens: u64, samples: u32) -> Vec<Vec<Planned
             0,
         );
         PlannedProbe {
-            head: Some(Head { seed: *head, units }),
+            head: Some(PlannedHead {
+                seed: *head,
+                tokens: head_tokens,
+            }),
             set,
             ..PlannedProbe::new(order, tenant, role, tokens, own).sparse(STRIDE_TOKENS)
         }

@@ -1,4 +1,5 @@
 use super::*;
+use canary_gen::{Document, DocumentSpec, KeyRing, ProbeNumber, TenantNumber, TokenMeasure};
 use proptest::prelude::*;
 
 fn order(recipe: Recipe, tenants: usize, seed: u64) -> Order {
@@ -328,5 +329,38 @@ proptest! {
             prop_assert_eq!((three[1].role, three[1].cancel), (Role::Returner, None));
             prop_assert_ne!(three[2].tenant, three[0].tenant);
         }
+    }
+}
+
+#[test]
+#[allow(clippy::unwrap_used)]
+fn a_document_with_a_head_is_as_long_as_planned_whatever_a_word_costs() {
+    for per_unit in [0.6, 1.3, 3.2] {
+        let recipe = Recipe::Prefix {
+            tokens: 1_000,
+            samples: 8,
+        };
+        let planned = schedule(&order(recipe, 2, 1)).steps[0][0];
+        let measure = TokenMeasure {
+            per_unit,
+            per_canary: 40.0,
+            ..TokenMeasure::assumed(Form::Code)
+        };
+        let spec = DocumentSpec {
+            seed: planned.seed,
+            tenant: TenantNumber::new(1).unwrap(),
+            probe: ProbeNumber::new(1).unwrap(),
+            head: planned.head.map(|head| head.woven(per_unit)),
+            question: planned.question,
+            form: planned.form,
+            layout: planned.layout,
+            tokens: planned.tokens,
+            closing: 0,
+            measure,
+        };
+        let document = Document::new(spec, KeyRing::from_root(&[1; 32])).measure();
+        let off = document.tokens / planned.tokens as f64 - 1.0;
+        assert!(off.abs() < 0.05, "{per_unit}: {}", document.tokens);
+        assert!(document.slots > 0, "{per_unit}: no room for a canary");
     }
 }

@@ -27,6 +27,8 @@ pub struct SentRecord {
     pub probe: ProbeNumber,
     /// The measure its document was woven with.
     pub measure: TokenMeasure,
+    /// The length of its head in units, if it has one.
+    pub head_units: Option<u64>,
     /// The closing sentence it was woven with.
     pub closing: u8,
     /// Estimated length of the prompt, in tokens.
@@ -147,7 +149,8 @@ impl Store {
             .bind(now)
             .bind(planned.question.as_str())
             .bind(planned.head.map(|head| head.seed.as_bytes().to_vec()))
-            .bind(planned.head.map(|head| bigint(head.units)))
+            // As if a unit were a token: what it is becomes known when the document is woven.
+            .bind(planned.head.map(|head| bigint(head.tokens)))
             .bind(repeats.map(|number| bigint(number.get())))
             .bind(integer(planned.set))
             .bind(integer(planned.after_ms))
@@ -173,7 +176,8 @@ impl Store {
         sqlx::query(
             "/* record_sent */
              update probes set measure_overhead = $2, measure_unit = $3, measure_canary = $4, tokens_estimated = $5,
-                    slots = $6, asked_slot = $7, request_bytes = $8, sent_at = $9, measure_digit = $10, closing = $11
+                    slots = $6, asked_slot = $7, request_bytes = $8, sent_at = $9, measure_digit = $10, closing = $11,
+                    head_units = $12
              where id = $1",
         )
         .bind(bigint(sent.probe.get()))
@@ -187,6 +191,7 @@ impl Store {
         .bind(sent.sent_at)
         .bind(sent.measure.per_digit)
         .bind(i16::from(sent.closing))
+        .bind(sent.head_units.map(bigint))
         .execute(&self.pool)
         .await
         .map_err(query_error("record that a probe is sent"))?;
