@@ -40,6 +40,9 @@ struct Args {
     /// Only faults whose name holds this.
     #[arg(long, default_value = "")]
     only: String,
+    /// With `--proof`: this scenario, not the one that each fault is looked for with.
+    #[arg(long)]
+    scenario: Option<String>,
     /// Endpoints at once.
     #[arg(long, default_value_t = 4)]
     jobs: usize,
@@ -69,7 +72,7 @@ fn faults(args: &Args) -> Vec<Fault> {
 async fn proof(store: &Store, args: &Args, seeds: u64) -> bool {
     let mut is_good = true;
     for fault in faults(args) {
-        let scenario = scenario_for(fault);
+        let scenario = args.scenario.as_deref().unwrap_or(scenario_for(fault));
         let begun = Instant::now();
         let all = stream::iter(1..=seeds)
             .map(|seed| async move {

@@ -221,9 +221,9 @@ pub(crate) fn scenario_for(fault: Fault) -> &'static str {
     match fault {
         Fault::StalePages | Fault::HeadTruncated => "overflow",
         Fault::TransferFailureIgnored | Fault::LogitsShared => "crosstalk",
+        Fault::DecodeBeforeTransfer | Fault::SourceFreedEarly => "crosstalk",
         Fault::FreedWhileWriting | Fault::ConnectionOffByOne => "cancel",
-        Fault::SwapNotRestored | Fault::TableRowsNotMoved | Fault::DraftOfNeighbour => "pressure",
-        Fault::DecodeBeforeTransfer | Fault::SourceFreedEarly => "pressure",
+        Fault::SwapNotRestored => "pressure",
         Fault::HostSlotNotPinned | Fault::DiskIndexStale => "return",
         Fault::MetadataSlotReused | Fault::BudgetOfNeighbour => "sandwich",
         Fault::BoundaryOffByOne => "boundary",
@@ -231,6 +231,7 @@ pub(crate) fn scenario_for(fault: Fault) -> &'static str {
             "prefix"
         }
         Fault::PrefixKeyCollision | Fault::StateNotReset | Fault::StreamsSwapped => "burst",
+        Fault::TableRowsNotMoved | Fault::DraftOfNeighbour => "burst",
         Fault::ResponseCacheWithoutTenant | Fault::SemanticCacheWithoutTenant => "twin",
         Fault::RequestIdReused | Fault::TraceIdCollides => "identity",
     }
