@@ -15,7 +15,7 @@ use support::sites::{ROUNDS, Site, look_for, scenario_for};
 const JOBS: usize = 3;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_fault_is_found_by_its_scenario_within_a_few_rounds() {
+async fn matrix_every_fault_is_found_by_its_scenario_within_a_few_rounds() {
     let database = TestDatabase::new().await;
     let store = Store::open(&database.location()).await.unwrap();
     let missed: Vec<Fault> = stream::iter(Fault::all())
@@ -38,7 +38,7 @@ async fn every_fault_is_found_by_its_scenario_within_a_few_rounds() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_engine_without_a_fault_is_clean_in_every_scenario() {
+async fn matrix_an_engine_without_a_fault_is_clean_in_every_scenario() {
     let database = TestDatabase::new().await;
     let store = Store::open(&database.location()).await.unwrap();
     let site = Site::start(&store, "healthy", None, 1).await;
