@@ -20,7 +20,7 @@ Start here:
   prober replay --config prober.toml 17  run round 17 once more, e.g. after a fix
   prober run   --config prober.toml  watch, day and night
 
-Exit codes: 0 done or clean, 1 a finding, 2 an error, 3 inconclusive."
+Exit codes: 0 done or clean, 1 a finding, 2 an error, 3 inconclusive, 4 the budget does not allow it."
 )]
 pub struct Cli {
     /// What to do.
@@ -36,7 +36,8 @@ pub enum Command {
     Demo(cmd::demo::Args),
     /// Run rounds on the time grid of the configuration until told to stop (SIGTERM drains).
     Run(cmd::run::Args),
-    /// Run one round and tell its verdict. Exit code 0 clean, 1 finding, 2 error, 3 inconclusive.
+    /// Run one round and tell its verdict. Exit code 0 clean, 1 finding, 2 error, 3 inconclusive,
+    /// 4 the budget of the day does not allow it.
     Once(cmd::once::Args),
     /// Run the schedule of a recorded round again and tell whether it finds the same. Exit codes as `once`.
     Replay(cmd::replay::Args),
