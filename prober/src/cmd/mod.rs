@@ -4,6 +4,7 @@ pub mod check;
 pub mod demo;
 pub mod limits;
 pub mod once;
+pub mod plan;
 pub mod power;
 pub mod replay;
 pub mod run;
