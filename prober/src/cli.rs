@@ -18,9 +18,10 @@ Start here:
   prober limits --config prober.toml find out what the endpoints really accept
   prober once  --config prober.toml  run one round, e.g. to gate a rollout
   prober replay --config prober.toml 17  run round 17 once more, e.g. after a fix
+  prober plan  --config prober.toml  what the next 24 hours will send and cost
   prober run   --config prober.toml  watch, day and night
 
-Exit codes: 0 done or clean, 1 a finding, 2 an error, 3 inconclusive."
+Exit codes: 0 done or clean, 1 a finding, 2 an error, 3 inconclusive, 4 the budget does not allow it."
 )]
 pub struct Cli {
     /// What to do.
@@ -36,13 +37,16 @@ pub enum Command {
     Demo(cmd::demo::Args),
     /// Run rounds on the time grid of the configuration until told to stop (SIGTERM drains).
     Run(cmd::run::Args),
-    /// Run one round and tell its verdict. Exit code 0 clean, 1 finding, 2 error, 3 inconclusive.
+    /// Run one round and tell its verdict. Exit code 0 clean, 1 finding, 2 error, 3 inconclusive,
+    /// 4 the budget of the day does not allow it.
     Once(cmd::once::Args),
     /// Run the schedule of a recorded round again and tell whether it finds the same. Exit codes as `once`.
     Replay(cmd::replay::Args),
     /// Find the length of prompt that an endpoint really accepts and compare it with the advertised one.
     /// Exit code 0 as advertised, 1 otherwise or a leak on the way, 2 error, 3 not found.
     Limits(cmd::limits::Args),
+    /// Tell what the next hours will send and cost, and what the budgets allow of it. Sends nothing.
+    Plan(cmd::plan::Args),
     /// Tell how many probes, tokens and hours it takes to see a leak of a given rate. Sends nothing.
     Power(cmd::power::Args),
     /// Report every mistake in a configuration at once, with file and key. Sends nothing.

@@ -7,6 +7,7 @@
 //! A station knows the next one's input type and nothing more; only [`round`] knows them all.
 
 pub mod bounds;
+pub mod budget;
 pub mod cli;
 pub mod clock;
 pub mod cmd;

@@ -83,7 +83,10 @@ pub async fn run(args: Args) -> Result<ExitCode, CommandError> {
     Ok(ExitCode::from(code))
 }
 
-fn choose<'a>(config: &'a Config, name: Option<&str>) -> Result<Vec<&'a Endpoint>, CommandError> {
+pub(super) fn choose<'a>(
+    config: &'a Config,
+    name: Option<&str>,
+) -> Result<Vec<&'a Endpoint>, CommandError> {
     let fits = |endpoint: &&Endpoint| name.is_none_or(|name| name == endpoint.name);
     let chosen: Vec<&Endpoint> = config.endpoints.iter().filter(fits).collect();
     if chosen.is_empty() {

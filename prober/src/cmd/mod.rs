@@ -4,11 +4,13 @@ pub mod check;
 pub mod demo;
 pub mod limits;
 pub mod once;
+pub mod plan;
 pub mod power;
 pub mod replay;
 pub mod run;
 pub mod simulate;
 
+mod desk;
 mod progress;
 mod signals;
 
@@ -30,6 +32,8 @@ pub mod exit {
     pub const ERROR: u8 = 2;
     /// Nothing was proven.
     pub const INCONCLUSIVE: u8 = 3;
+    /// The budget does not allow it; nothing was sent.
+    pub const OVER_BUDGET: u8 = 4;
 }
 
 /// What can end a command.

@@ -92,6 +92,10 @@ pub(super) fn conclude(
                 exit::ERROR
             }))
         }
+        Err(error @ RoundError::OverBudget { .. }) => {
+            say(&format!("prober: {}", crate::errors::chain(&error)));
+            Ok(ExitCode::from(exit::OVER_BUDGET))
+        }
         Err(error) => Err(error.into()),
     }
 }

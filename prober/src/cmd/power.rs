@@ -2,8 +2,10 @@
 
 use super::{CommandError, Format, exit, print};
 use crate::bounds::{Confidence, OutOfRange, Probability, probes_needed};
+use crate::budget::Budget;
 use serde::Serialize;
 use std::fmt;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// What is to be shown, and with what means.
@@ -11,6 +13,7 @@ use std::process::ExitCode;
 #[command(after_help = "\
 Example:
   prober power --rate 1e-4 --sensitivity 0.9 --tokens 700000 --tokens-per-day 2000000000
+  prober power --rate 1e-4 --sensitivity 0.9 --tokens 700000 --config prober.toml --endpoint glm-prod
 
 How often do over-long requests have to be sent to notice a leak that happens in one of 10,000 of them?")]
 pub struct Args {
@@ -29,6 +32,17 @@ pub struct Args {
     /// Tokens that may be sent in a day; with --tokens, tells how long it takes.
     #[arg(long, value_name = "N", requires = "tokens", value_parser = clap::value_parser!(u64).range(1..))]
     tokens_per_day: Option<u64>,
+    /// Configuration file: takes tokens and money in a day from the endpoint's budget.
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "tokens",
+        conflicts_with = "tokens_per_day"
+    )]
+    config: Option<PathBuf>,
+    /// Name of the endpoint in it; may be left out if there is only one.
+    #[arg(long, value_name = "NAME", requires = "config")]
+    endpoint: Option<String>,
     /// A sentence for people, or one JSON object.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
@@ -59,7 +73,8 @@ struct Power {
 /// # Errors
 /// When no number of probes does.
 pub fn run(args: &Args) -> Result<ExitCode, CommandError> {
-    let power = power(args).ok_or_else(|| {
+    let budget = budget(args)?;
+    let power = power(args, &budget).ok_or_else(|| {
         CommandError::Choice(
             "no number of probes shows a leak of this --rate with this --sensitivity (both must be above 0)"
                 .to_owned(),
@@ -72,19 +87,54 @@ pub fn run(args: &Args) -> Result<ExitCode, CommandError> {
     Ok(ExitCode::from(exit::CLEAN))
 }
 
-fn power(args: &Args) -> Option<Power> {
+/// What may be spent in a day.
+fn budget(args: &Args) -> Result<Budget, CommandError> {
+    let Some(path) = &args.config else {
+        return Ok(Budget {
+            tokens_per_day: args.tokens_per_day,
+            ..Budget::default()
+        });
+    };
+    let config = crate::config::load(path).map_err(CommandError::Config)?;
+    let endpoints = super::limits::choose(&config, args.endpoint.as_deref())?;
+    let [endpoint] = endpoints[..] else {
+        return Err(CommandError::Choice(
+            "the configuration has several endpoints (choose one with --endpoint)".to_owned(),
+        ));
+    };
+    if !endpoint.budget.is_limited() {
+        return Err(CommandError::Choice(format!(
+            "endpoint `{}` has no budget (write `tokens_per_day` or `money_per_day` in [endpoints.budget], or use --tokens-per-day)",
+            endpoint.name
+        )));
+    }
+    Ok(endpoint.budget.clone())
+}
+
+/// How many hours so many probes of a length take; `None` without a limit. Answers are short beside
+/// prompts, and left out.
+fn hours(budget: &Budget, probes: u64, tokens: u64) -> Option<f64> {
+    let price = budget.prices.cost(tokens, 0).money.micros();
+    let days = |need: u64, per_day: u64| probes as f64 * need as f64 / per_day as f64;
+    let by_tokens = budget.tokens_per_day.map(|most| days(tokens, most));
+    let by_money = budget.money_per_day.map(|most| days(price, most.micros()));
+    let days = by_tokens.into_iter().chain(by_money).reduce(f64::max)?;
+    Some(days * 24.0)
+}
+
+fn power(args: &Args, budget: &Budget) -> Option<Power> {
     let probes = probes_needed(args.rate, args.confidence, args.sensitivity)?;
     let tokens = args
         .tokens
         .map(|tokens| u128::from(tokens) * u128::from(probes));
-    let hours = tokens.zip(args.tokens_per_day);
+    let hours = args.tokens.and_then(|tokens| hours(budget, probes, tokens));
     Some(Power {
         rate: args.rate.get(),
         confidence: args.confidence.get(),
         sensitivity: args.sensitivity.get(),
         probes,
         tokens,
-        hours: hours.map(|(tokens, per_day)| tokens as f64 / per_day as f64 * 24.0),
+        hours,
     })
 }
 
@@ -117,6 +167,7 @@ impl fmt::Display for Power {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::budget::Prices;
     use clap::Parser;
 
     #[derive(Parser)]
@@ -127,7 +178,8 @@ mod tests {
 
     fn of(line: &str) -> Power {
         let words = ["power"].into_iter().chain(line.split(' '));
-        power(&Line::try_parse_from(words).unwrap().args).unwrap()
+        let args = Line::try_parse_from(words).unwrap().args;
+        power(&args, &budget(&args).unwrap()).unwrap()
     }
 
     #[test]
@@ -149,6 +201,26 @@ mod tests {
                 .next(),
             Some("2 probes show a leak of rate 0.5 with 75 % confidence.")
         );
+    }
+
+    #[test]
+    fn the_scarcer_of_tokens_and_money_says_how_long_it_takes() {
+        let budget = Budget {
+            tokens_per_day: Some(10_000_000),
+            money_per_day: Some("5".parse().unwrap()),
+            prices: Prices {
+                input: "1".parse().unwrap(),
+                ..Prices::default()
+            },
+            ..Budget::default()
+        };
+        assert_eq!(hours(&budget, 10, 1_000_000), Some(48.0));
+        let by_tokens = Budget {
+            money_per_day: None,
+            ..budget
+        };
+        assert_eq!(hours(&by_tokens, 10, 1_000_000), Some(24.0));
+        assert_eq!(hours(&Budget::default(), 10, 1_000_000), None);
     }
 
     #[test]

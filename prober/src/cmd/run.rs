@@ -1,11 +1,12 @@
 //! `prober run`
 
+use super::desk::{Chosen, Desk, seed_number};
 use super::{CommandError, ConfigArg, exit, location, progress, signals};
 use crate::clock::{Clock, SystemClock};
 use crate::config::{Config, Scenario};
 use crate::errors;
-use crate::plan::{Order, Planner, Skipped};
-use crate::round::{Executor, RoundError, RoundOrder, SEED_BITS, Session};
+use crate::plan::{Order, Planner, SkipReason, Skipped};
+use crate::round::{Executor, RoundError, RoundOrder, Session};
 use crate::store::{SkippedRound, Store, StoreError};
 use canary_gen::key_file;
 use std::collections::HashMap;
@@ -13,7 +14,6 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 use time::OffsetDateTime;
-use tokio::sync::Mutex;
 use tokio::task::{Id, JoinError, JoinSet};
 
 /// A record waits as long as it takes for the database; nobody is there to run it again.
@@ -39,10 +39,10 @@ pub async fn run(args: Args) -> Result<ExitCode, CommandError> {
     let stop = signals::stop_token()?;
     let store = Store::open(&location(&config)).await?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let mut sessions = HashMap::new();
+    let mut desks = HashMap::new();
     for endpoint in &config.endpoints {
         let session = Session::open(&store, endpoint, clock.as_ref()).await?;
-        sessions.insert(endpoint.name.clone(), Arc::new((session, Mutex::new(()))));
+        desks.insert(endpoint.name.clone(), Arc::new(Desk::new(session)));
     }
     let label = ring.minting().id().to_string();
     let executor = Executor {
@@ -62,7 +62,8 @@ pub async fn run(args: Args) -> Result<ExitCode, CommandError> {
     );
     let watch = Watch {
         config,
-        sessions,
+        label,
+        desks,
         executor,
         planner,
         tasks: JoinSet::new(),
@@ -79,17 +80,16 @@ pub async fn run(args: Args) -> Result<ExitCode, CommandError> {
     }))
 }
 
-/// An endpoint's session, and the right to use it: one round at a time.
-type SharedSession = Arc<(Session, Mutex<()>)>;
-
 struct Watch {
     config: Arc<Config>,
-    sessions: HashMap<String, SharedSession>,
+    /// Of this installation's grid.
+    label: String,
+    desks: HashMap<String, Arc<Desk>>,
     executor: Executor,
     planner: Planner,
     tasks: JoinSet<Ended>,
     /// What each round's task was asked to do: known even if it panics.
-    orders: HashMap<Id, Order>,
+    orders: HashMap<Id, Chosen>,
     unrecorded: u32,
 }
 
@@ -97,6 +97,10 @@ struct Watch {
 enum Ended {
     Round(Result<(), Box<RoundError>>),
     Skip(Result<(), StoreError>),
+    /// The budget does not allow it.
+    NotPaid(SkipReason),
+    /// It could not be told which round is next.
+    NotChosen(StoreError),
 }
 
 impl Watch {
@@ -135,37 +139,21 @@ impl Watch {
         .min(LONGEST_SLEEP)
     }
 
+    /// Puts an order into the row of its endpoint, and serves the row once: what is carried out is whichever is
+    /// next when the endpoint is free.
     fn start(&mut self, order: Order) {
-        let config = Arc::clone(&self.config);
-        let executor = self.executor.clone();
-        let Some(shared) = self.sessions.get(&order.endpoint).cloned() else {
+        let Some(desk) = self.desks.get(&order.endpoint).cloned() else {
             return;
         };
-        let (index, seed, due_at) = (order.scenario_index, seed_number(&order), order.tick.at);
-        let task = self.tasks.spawn(async move {
-            let (session, turn) = &*shared;
-            let scenario = &config.scenarios[index];
-            let _turn = turn.lock().await;
-            if executor.stop.is_cancelled() {
-                let row = skipped_row(
-                    session,
-                    scenario,
-                    due_at,
-                    executor.clock.now(),
-                    "the prober was stopped".to_owned(),
-                );
-                return Ended::Skip(executor.record_skip(&row).await);
-            }
-            let round = RoundOrder {
-                scenario,
-                seed,
-                due_at: Some(due_at),
-                replay: None,
-            };
-            let ended = executor.run(session, &round).await;
-            Ended::Round(ended.map(drop).map_err(Box::new))
-        });
-        self.orders.insert(task.id(), order);
+        desk.wait(order);
+        let (config, label) = (Arc::clone(&self.config), self.label.clone());
+        let executor = self.executor.clone();
+        let chosen = Chosen::default();
+        let choice = Arc::clone(&chosen);
+        let task = self
+            .tasks
+            .spawn(async move { serve(&desk, &config, &label, &executor, &choice).await });
+        self.orders.insert(task.id(), chosen);
     }
 
     fn skip(&mut self, skipped: Skipped) {
@@ -177,7 +165,7 @@ impl Watch {
             "skipped: {}",
             skipped.reason
         );
-        let Some(shared) = self.sessions.get(&skipped.endpoint) else {
+        let Some(desk) = self.desks.get(&skipped.endpoint) else {
             return;
         };
         let scenario = self.config.scenario(&skipped.endpoint, &skipped.scenario);
@@ -187,7 +175,7 @@ impl Watch {
         // One row for a run of skipped ticks: an outage of a week must not write a row for each.
         let reason = format!("{} ({} in a row)", skipped.reason, skipped.count());
         let row = skipped_row(
-            &shared.0,
+            &desk.session,
             scenario,
             skipped.first.at,
             self.executor.clock.now(),
@@ -198,26 +186,48 @@ impl Watch {
             .spawn(async move { Ended::Skip(executor.record_skip(&row).await) });
     }
 
+    fn skip_one(&mut self, order: Option<&Order>, reason: SkipReason) {
+        if let Some(order) = order {
+            self.skip(Skipped {
+                endpoint: order.endpoint.clone(),
+                scenario: order.scenario.clone(),
+                first: order.tick,
+                last: order.tick,
+                reason,
+            });
+        }
+    }
+
     fn note(&mut self, ended: Result<(Id, Ended), JoinError>) {
         let (id, ended) = match ended {
             Ok((id, ended)) => (id, Ok(ended)),
             Err(error) => (error.id(), Err(error)),
         };
-        let order = self.orders.remove(&id);
+        let chosen = self.orders.remove(&id);
+        let order = chosen.as_ref().and_then(|chosen| chosen.get());
         // However a round ended, the next one may begin.
-        if let Some(skipped) = order
-            .as_ref()
-            .and_then(|order| self.planner.finished(order, self.executor.clock.now()))
+        if let Some(skipped) =
+            order.and_then(|order| self.planner.finished(order, self.executor.clock.now()))
         {
             self.skip(skipped);
         }
-        let endpoint = order.as_ref().map(|order| order.endpoint.as_str());
-        let scenario = order.as_ref().map(|order| order.scenario.as_str());
+        let endpoint = order.map(|order| order.endpoint.as_str());
+        let scenario = order.map(|order| order.scenario.as_str());
         match ended {
             Ok(Ended::Round(Ok(())) | Ended::Skip(Ok(()))) => {}
+            Ok(Ended::NotPaid(reason)) => self.skip_one(order, reason),
+            Ok(Ended::NotChosen(error)) => tracing::error!(
+                endpoint,
+                scenario,
+                error = errors::chain(&error),
+                "what was spent could not be looked up; the round was not run"
+            ),
             Ok(Ended::Round(Err(error))) => {
                 self.unrecorded += 1;
-                let RoundError::Store { report, .. } = &*error;
+                let report = match &*error {
+                    RoundError::Store { report, .. } => report,
+                    RoundError::OverBudget { .. } => &None,
+                };
                 // The last resort: what the store did not take stands in the log, without any response text.
                 let report = report
                     .as_ref()
@@ -252,6 +262,54 @@ impl Watch {
     }
 }
 
+/// Carries out whichever order is next at an endpoint, once it is free.
+async fn serve(
+    desk: &Desk,
+    config: &Config,
+    label: &str,
+    executor: &Executor,
+    choice: &Chosen,
+) -> Ended {
+    let _turn = desk.turn().await;
+    if executor.stop.is_cancelled() {
+        let Some(order) = desk.give_up() else {
+            return Ended::Skip(Ok(()));
+        };
+        let scenario = &config.scenarios[order.scenario_index];
+        let reason = "the prober was stopped".to_owned();
+        let (due_at, now) = (order.tick.at, executor.clock.now());
+        let row = skipped_row(&desk.session, scenario, due_at, now, reason);
+        return Ended::Skip(executor.record_skip(&row).await);
+    }
+    let (order, admitted) = match desk.next(config, label, executor).await {
+        Ok(Some(next)) => next,
+        Ok(None) => return Ended::Skip(Ok(())),
+        Err(error) => {
+            // It is given up, so that its line goes on.
+            if let Some(order) = desk.give_up() {
+                let _ = choice.set(order);
+            }
+            return Ended::NotChosen(error);
+        }
+    };
+    let order = choice.get_or_init(|| order);
+    if let Err(reason) = admitted {
+        return Ended::NotPaid(reason);
+    }
+    let round = RoundOrder {
+        scenario: &config.scenarios[order.scenario_index],
+        seed: seed_number(order),
+        due_at: Some(order.tick.at),
+        replay: None,
+    };
+    match executor.run(&desk.session, &round).await {
+        Ok(_) => Ended::Round(Ok(())),
+        // Another prober was faster with the rest of the budget.
+        Err(RoundError::OverBudget { .. }) => Ended::NotPaid(SkipReason::OverBudget),
+        Err(error) => Ended::Round(Err(Box::new(error))),
+    }
+}
+
 fn skipped_row(
     session: &Session,
     scenario: &Scenario,
@@ -267,8 +325,4 @@ fn skipped_row(
         skipped_at,
         reason,
     }
-}
-
-fn seed_number(order: &Order) -> u64 {
-    order.seed.choices().below(1 << SEED_BITS)
 }

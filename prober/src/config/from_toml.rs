@@ -3,6 +3,7 @@
 use super::document::{At, Cursor, Field};
 use super::mistake::Place;
 use super::units::{parse_duration, parse_size};
+use crate::budget::{Money, MoneyError};
 use std::time::Duration;
 use toml::Spanned;
 use toml::de::DeValue;
@@ -115,6 +116,24 @@ impl FromToml for Bytes {
         parse_size(text)
             .map(Self)
             .map_err(|error| cursor.mistakes.at(place, error.to_string()))
+            .ok()
+    }
+}
+
+impl FromToml for Money {
+    fn from_toml(
+        value: &Spanned<DeValue<'_>>,
+        place: &Place,
+        mut cursor: Cursor<'_>,
+    ) -> Option<Self> {
+        // From its digits, never through a float: money is exact.
+        let text = match value.get_ref() {
+            DeValue::Float(float) => float.as_str(),
+            DeValue::Integer(integer) if integer.radix() == 10 => integer.as_str(),
+            other => return cursor.wrong(place, "a plain decimal number, such as 0.55", other),
+        };
+        text.parse()
+            .map_err(|error: MoneyError| cursor.mistakes.at(place, error.to_string()))
             .ok()
     }
 }

@@ -6,6 +6,7 @@ use super::document::{Cursor, Field};
 use super::free::{Entries, TextSource};
 use super::from_toml::{Bytes, FromToml, raw_table};
 use super::mistake::Place;
+use crate::budget::Money;
 use serde_json::Value;
 use std::time::Duration;
 use toml::Spanned;
@@ -41,6 +42,7 @@ raw_table!(RawDefaults {
     stream: bool,
     page_tokens: i128,
     limits: RawLimits,
+    budget: RawBudget,
 });
 
 raw_table!(RawEndpoint {
@@ -53,6 +55,7 @@ raw_table!(RawEndpoint {
     page_tokens: i128,
     tokenizer: String,
     limits: RawLimits,
+    budget: RawBudget,
     ca_file: String,
     client_cert_file: String,
     client_key_file: String,
@@ -86,6 +89,14 @@ raw_table!(RawLimits {
     line_bytes: Bytes,
     json_bytes: Bytes,
     events: i128,
+});
+
+raw_table!(RawBudget {
+    tokens_per_day: i128,
+    money_per_day: Money,
+    input_price: Money,
+    output_price: Money,
+    currency: String,
 });
 
 raw_table!(RawTenant {
@@ -134,6 +145,7 @@ pub(super) const TABLES: &[(&str, &[&str])] = &[
     ("defaults", RawDefaults::KEYS),
     ("endpoints", RawEndpoint::KEYS),
     ("endpoints.limits", RawLimits::KEYS),
+    ("endpoints.budget", RawBudget::KEYS),
     ("endpoints.tenants", RawTenant::KEYS),
     ("endpoints.template", RawTemplate::KEYS),
     ("endpoints.headers", RawSecret::KEYS),

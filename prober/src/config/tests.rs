@@ -3,6 +3,7 @@
 mod secrets;
 
 use super::*;
+use crate::budget::Money;
 use crate::endpoint::{Api, Limits, Proxy};
 use crate::scenario::{Load, Recipe};
 use canary_gen::Form;
@@ -304,6 +305,19 @@ fn a_full_file_says_it_all() {
         "as in [defaults.limits]"
     );
     assert_eq!(lab.limits.events, Limits::default().events);
+    assert_eq!(lab.budget.tokens_per_day, Some(50_000_000));
+    assert_eq!(
+        lab.budget.money_per_day.map(Money::micros),
+        Some(12_500_000)
+    );
+    assert_eq!(lab.budget.prices.output.micros(), 2_190_001);
+    assert_eq!(lab.budget.currency, "EUR");
+    assert!(!prod.budget.is_limited());
+    assert_eq!(
+        prod.budget.prices.input.micros(),
+        500_000,
+        "as in [defaults.budget]"
+    );
     assert!(matches!(own.api, Api::Template(_)));
     let ways = |at: usize| &own.tenants[at].connection;
     assert!(ways(0).ca.is_some() && ways(0).identity.is_some());

@@ -1,5 +1,6 @@
 //! The valid configuration. Everything in it has been checked.
 
+use crate::budget::Budget;
 use crate::endpoint::{Api, Connection, Extras, Limits};
 use crate::length::Tokenizer;
 use crate::scenario::Recipe;
@@ -102,6 +103,8 @@ pub struct Endpoint {
     pub tokenizer: Tokenizer,
     /// How long and how much is waited for.
     pub limits: Limits,
+    /// What it may cost in a day.
+    pub budget: Budget,
     /// The synthetic customers; at least two, names unique in this endpoint.
     pub tenants: Vec<Tenant>,
 }

@@ -6,12 +6,15 @@
 //! starts all at once, and within its cell a tick is moved by a jitter, so that an endpoint cannot
 //! learn when it is watched. Phase and jitter are functions of names and numbers, never of chance.
 //!
-//! What is not started in its time is skipped, never piled up, and every skip is reported.
+//! What is not started in its time is skipped, never piled up, and every skip is reported. So is what the
+//! day's budget does not allow ([`choose`] says what goes first).
 //!
 //! Pure: the present moment comes in as an argument.
 
 mod grid;
 mod planner;
+mod ration;
 
 pub use grid::{Grid, Tick};
 pub use planner::{Due, Order, Planner, SkipReason, Skipped};
+pub use ration::{Claim, Rank, choose, forecast};

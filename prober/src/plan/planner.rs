@@ -51,6 +51,10 @@ pub enum SkipReason {
     StillRunning,
     /// Nobody asked in time, and a later tick was due already.
     Late,
+    /// What is left of the day's budget is less than it may cost.
+    OverBudget,
+    /// What is left of the day's budget is kept for rounds of a higher rank.
+    KeptForOthers,
 }
 
 impl SkipReason {
@@ -60,6 +64,8 @@ impl SkipReason {
         match self {
             Self::StillRunning => "still_running",
             Self::Late => "late",
+            Self::OverBudget => "over_budget",
+            Self::KeptForOthers => "kept_for_others",
         }
     }
 }
@@ -69,6 +75,10 @@ impl fmt::Display for SkipReason {
         f.write_str(match self {
             Self::StillRunning => "the round before it was still running",
             Self::Late => "a later round was due before it could be started",
+            Self::OverBudget => "what is left of the day's budget is less than it may cost",
+            Self::KeptForOthers => {
+                "what is left of the day's budget is kept for over-long rounds and those after a change"
+            }
         })
     }
 }
@@ -163,6 +173,18 @@ impl Planner {
     }
 }
 
+impl Planner {
+    /// The orders of an endpoint that are not decided upon and due before `until`, the earliest first. Decides
+    /// nothing.
+    #[must_use]
+    pub fn upcoming(&self, endpoint: &str, until: OffsetDateTime) -> Vec<Order> {
+        let lines = self.lines.iter().filter(|line| line.endpoint == endpoint);
+        let mut orders: Vec<Order> = lines.flat_map(|line| line.upcoming(until)).collect();
+        orders.sort_by_key(|order| order.tick.at);
+        orders
+    }
+}
+
 impl Line {
     fn new(
         root: Seed,
@@ -199,15 +221,25 @@ impl Line {
             .extend(self.skip_until(before, SkipReason::Late));
         self.decided = latest;
         self.running = Some(latest);
-        due.orders.push(Order {
+        due.orders.push(self.order(latest));
+    }
+
+    fn order(&self, tick: Tick) -> Order {
+        Order {
             endpoint: self.endpoint.clone(),
             scenario: self.scenario.clone(),
             scenario_index: self.scenario_index,
-            tick: latest,
-            seed: self
-                .seed
-                .child_number("cell", latest.number.cast_unsigned()),
-        });
+            tick,
+            seed: self.seed.child_number("cell", tick.number.cast_unsigned()),
+        }
+    }
+
+    fn upcoming(&self, until: OffsetDateTime) -> impl Iterator<Item = Order> + '_ {
+        let numbers = self.decided.number + 1..;
+        numbers
+            .map(|number| self.grid.tick(number))
+            .take_while(move |tick| tick.at < until)
+            .map(|tick| self.order(tick))
     }
 
     /// Decides to skip all undecided ticks up to and including `last`.

@@ -1,6 +1,6 @@
 //! The search for an endpoint's real limit: a round whose next probe depends on the last one.
 
-use super::running::{CutShort, Running};
+use super::running::{CutShort, OVER_BUDGET, Running};
 use super::{Event, Executor, FindingReport, RoundError, RoundOrder, Session};
 use crate::endpoint::Outcome;
 use crate::judge::{Doubt, ProbeResult, Verdict};
@@ -123,6 +123,7 @@ impl Executor {
                 }
             }
         }
+        let is_spent = matches!(&ended, Err(CutShort::Reason(reason)) if reason == OVER_BUDGET);
         let requests = running.results.len() as u32;
         let report = running.end(ended, begun).await?;
         let mut found = LimitReport {
@@ -143,6 +144,7 @@ impl Executor {
         };
         found.reason = match stopped_by {
             Some(code) => Some(format!("a request of the search was not decided: {code}")),
+            None if is_spent => Some(OVER_BUDGET.to_owned()),
             None if search.is_out_of_budget() => Some("the budget was spent".to_owned()),
             None if search.accepted.is_none() => report.reason,
             None => None,

@@ -4,6 +4,7 @@
 //! schedule ─▶ weave ─▶ pre-flight scan ─▶ record as sent ─▶ send, scan while reading ─▶ judge ─▶ record
 //! ```
 
+mod afford;
 mod document;
 mod lengths;
 mod limits;
@@ -26,6 +27,7 @@ pub use report::{
 pub use session::{Session, SessionError, State as SessionState};
 pub(crate) use text::grouped;
 
+use crate::budget::Cost;
 use crate::clock::Clock;
 use crate::config::Scenario;
 use crate::ids::RoundId;
@@ -110,6 +112,18 @@ pub enum RoundError {
         /// What is known of the round so far, if it had begun.
         report: Option<Box<RoundReport>>,
     },
+    /// The day's budget does not allow it. Nothing was sent, and there is no round.
+    #[error(
+        "the budget of endpoint `{endpoint}` does not allow the round: it takes up to {needs}, and {spent} were spent today (wait for the next day in UTC, or raise `budget`)"
+    )]
+    OverBudget {
+        /// The name of the endpoint.
+        endpoint: String,
+        /// What the round costs at most.
+        needs: Cost,
+        /// What was spent today.
+        spent: Cost,
+    },
 }
 
 /// Carries rounds out.
@@ -134,7 +148,8 @@ impl Executor {
     /// Carries out one round.
     ///
     /// # Errors
-    /// When the database keeps failing. Whatever an endpoint does is no error but a verdict.
+    /// When the database keeps failing, or the endpoint's budget does not allow the round. Whatever an
+    /// endpoint does is no error but a verdict.
     pub async fn run(
         &self,
         session: &Session,
@@ -143,6 +158,7 @@ impl Executor {
         let begun = Instant::now();
         let plan = order.plan(session);
         let main = scenario::schedule(&plan);
+        self.afford(session, &plan, &main).await?;
         let id = self.begin(session, order, &plan).await;
         let id = id.map_err(without_report)?;
         let settled = session.settle_lengths(&main, id).await;

@@ -7,10 +7,11 @@ use super::preflight::{Check, Preflight};
 use super::report::{FindingReport, Receiver, finding};
 use super::together::Place;
 use super::{Event, Executor, Session};
+use crate::budget::{self, Cost, Measured};
 use crate::endpoint::{self, Exchange, Outcome, Prepared, SharedId};
 use crate::ids::RoundId;
 use crate::judge::{self, Case, ProbeResult};
-use crate::scenario::{Cancel, PlannedProbe, Recipe, Role};
+use crate::scenario::{Cancel, Need, PlannedProbe, Recipe, Role};
 use crate::store::{ProbeRecord, SentRecord, StoreError, Usage};
 use canary_gen::document::Summary;
 use canary_gen::{Document, DocumentSpec, ProbeNumber, Question, Slot};
@@ -37,6 +38,8 @@ pub(super) struct Judged {
 pub(super) enum ProbeError {
     Store(StoreError),
     Void(Preflight),
+    /// The day's budget does not allow it; nothing was sent.
+    OverBudget,
     /// The weaver panicked; the panic is in the log.
     Weaver,
 }
@@ -103,6 +106,7 @@ impl Going {
             request_bytes: ready.prepared.content_length(),
             sent_at: executor.clock.now(),
         };
+        let reserved = self.reserve(&sent, counted.is_some()).await?;
         executor
             .patiently(|| executor.store.record_sent(&sent))
             .await?;
@@ -111,7 +115,49 @@ impl Going {
         let (exchange, heard) = self.send(ready.prepared).await;
         let woven = (&ready.document, tokens_estimated);
         let limit = learn(executor, session, planned, woven, counted, &exchange).await?;
-        self.conclude(&sent, spec, exchange, heard, limit).await
+        let cost = budget::settled(
+            &session.endpoint.budget.prices,
+            reserved,
+            tokens_estimated,
+            session.endpoint.context_tokens,
+            &exchange,
+        );
+        self.conclude((&sent, cost), spec, exchange, heard, limit)
+            .await
+    }
+
+    /// Charges what it may cost at most, before it leaves.
+    async fn reserve(&self, sent: &SentRecord, is_counted: bool) -> Result<Cost, ProbeError> {
+        let Self {
+            executor,
+            session,
+            planned,
+            ..
+        } = self;
+        let measured = if is_counted && session.template().is_some() {
+            Measured::Counted
+        } else if session.need(planned.form, planned.layout) == Need::Nothing {
+            Measured::Estimated
+        } else {
+            Measured::Guessed
+        };
+        let budget = &session.endpoint.budget;
+        let prompt = measured.at_most(sent.tokens_estimated);
+        let cost = budget.prices.cost(prompt, planned.max_answer_tokens.into());
+        let reserve = || {
+            let store = &executor.store;
+            store.reserve(session.id(), sent.probe, cost, budget, sent.sent_at)
+        };
+        if executor.patiently(reserve).await? {
+            return Ok(cost);
+        }
+        tracing::warn!(
+            endpoint = session.endpoint.name,
+            probe.id = sent.probe.get(),
+            tokens.at_most = cost.tokens(),
+            "the day's budget does not allow a probe; it is not sent"
+        );
+        Err(ProbeError::OverBudget)
     }
 
     /// Weaves the document once to learn its length, and scans every byte that will leave. On a thread
@@ -186,7 +232,7 @@ impl Going {
 
     async fn conclude(
         &self,
-        sent: &SentRecord,
+        (sent, cost): (&SentRecord, Cost),
         spec: DocumentSpec,
         exchange: Exchange,
         heard: Heard,
@@ -233,6 +279,7 @@ impl Going {
             own_canaries,
             verdict: verdict.as_str(),
             reason: verdict.reason(),
+            cost,
             findings: locate(executor, received, findings).await?,
             seen: heard.seen,
         };
@@ -313,6 +360,7 @@ async fn learn(
     counted: Option<u64>,
     exchange: &Exchange,
 ) -> Result<Option<u64>, ProbeError> {
+    learn_build(executor, session, exchange).await?;
     let answered = exchange.outcome == Outcome::Answered;
     // A count that is a finding teaches nothing: the prompt was cut, or it is wrong.
     let believed = |usage: &&endpoint::Usage| {
@@ -353,6 +401,31 @@ async fn learn(
             .map_err(ProbeError::Store)?;
     }
     Ok(Some(limit))
+}
+
+/// Learns from which build the answer came.
+async fn learn_build(
+    executor: &Executor,
+    session: &Session,
+    exchange: &Exchange,
+) -> Result<(), ProbeError> {
+    let model = exchange.model.as_deref().unwrap_or_default();
+    let fingerprint = exchange.fingerprint.as_deref().unwrap_or_default();
+    let now = executor.clock.now();
+    let is_told = !model.is_empty() || !fingerprint.is_empty();
+    if !is_told || !session.is_news_of_build(model, fingerprint, now) {
+        return Ok(());
+    }
+    let store = &executor.store;
+    let build = (model, fingerprint);
+    let is_change = executor
+        .patiently(|| store.record_build(session.id(), build, now))
+        .await?;
+    if is_change {
+        // What it says of itself is text of a response: it stands in the database, not in the log.
+        tracing::info!(endpoint = session.endpoint.name, "the endpoint has changed");
+    }
+    Ok(())
 }
 
 /// How far an answered prompt was off its wanted length. One of which the endpoint counts less than half

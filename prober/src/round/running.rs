@@ -18,6 +18,9 @@ use std::time::Instant;
 use tokio::task::JoinError;
 use tokio_util::task::AbortOnDropHandle;
 
+/// Why a round ended before its last step when a probe of it could not be paid.
+pub(super) const OVER_BUDGET: &str = "the budget of the day was spent";
+
 /// A round under way.
 pub(super) struct Running<'a> {
     pub(super) executor: &'a Executor,
@@ -251,6 +254,7 @@ impl From<probe::ProbeError> for CutShort {
         match error {
             probe::ProbeError::Store(error) => Self::Store(error),
             probe::ProbeError::Void(preflight) => Self::Reason(format!("void: {preflight}")),
+            probe::ProbeError::OverBudget => Self::Reason(OVER_BUDGET.to_owned()),
             probe::ProbeError::Weaver => Self::Reason("void: weaving a document failed".to_owned()),
         }
     }

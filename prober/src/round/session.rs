@@ -15,9 +15,13 @@ use canary_gen::{Form, Layout, Seed, TokenMeasure};
 use std::collections::HashMap;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use time::OffsetDateTime;
 
 /// With so many documents of a form and layout, a length can be steered.
 const ENOUGH_OBSERVATIONS: u32 = 2;
+
+/// An endpoint that says that it is another build in every answer fills no memory.
+const MOST_BUILDS: usize = 64;
 
 /// One endpoint, ready to be probed. Cheap to clone: all clones are one session.
 #[derive(Clone)]
@@ -48,6 +52,8 @@ struct Learnt {
     calibrations: HashMap<(Form, &'static str), Calibration>,
     measured_limit: Option<u64>,
     lengths: Lengths,
+    /// When an answer of each build (model, fingerprint) was last recorded.
+    builds: HashMap<(String, String), OffsetDateTime>,
 }
 
 /// Why an endpoint could not be made ready.
@@ -116,6 +122,7 @@ impl Session {
                 calibrations: HashMap::new(),
                 measured_limit: registered.measured_limit,
                 lengths: Lengths::default(),
+                builds: HashMap::new(),
             }),
             registered,
         })))
@@ -186,6 +193,27 @@ impl Session {
     pub(super) fn learn_limit(&self, limit: u64) -> bool {
         let mut learnt = self.learnt();
         learnt.measured_limit.replace(limit) != Some(limit)
+    }
+
+    /// Whether it is worth recording that an answer came from this build: once an hour is enough.
+    pub(super) fn is_news_of_build(
+        &self,
+        model: &str,
+        fingerprint: &str,
+        now: OffsetDateTime,
+    ) -> bool {
+        let builds = &mut self.learnt().builds;
+        if builds.len() >= MOST_BUILDS {
+            builds.clear();
+        }
+        let key = (model.to_owned(), fingerprint.to_owned());
+        let last = builds.insert(key.clone(), now);
+        let is_recent = last.filter(|&last| now - last < time::Duration::HOUR);
+        // From the last record on, not from the last answer.
+        if let Some(last) = is_recent {
+            builds.insert(key, last);
+        }
+        is_recent.is_none()
     }
 
     pub(super) fn empty_report(&self, round: RoundId, order: &RoundOrder<'_>) -> RoundReport {

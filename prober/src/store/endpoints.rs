@@ -59,8 +59,8 @@ impl Store {
         let mut transaction = self.pool.begin().await.map_err(query_error(act))?;
         let row = sqlx::query(
             "/* register_endpoint */
-             insert into endpoints (name, api, base_url, model, context_tokens, first_seen_at, updated_at)
-             values ($1, $2, $3, $4, $5, $6, $6)
+             insert into endpoints (name, api, base_url, model, context_tokens, first_seen_at, updated_at, changed_at)
+             values ($1, $2, $3, $4, $5, $6, $6, $6)
              on conflict (name) do update
              set api = excluded.api, base_url = excluded.base_url, model = excluded.model,
                  context_tokens = excluded.context_tokens, updated_at = excluded.updated_at,
@@ -68,7 +68,11 @@ impl Store {
                  measured_limit_tokens = case
                      when (endpoints.base_url, endpoints.model, endpoints.context_tokens)
                         = (excluded.base_url, excluded.model, excluded.context_tokens)
-                     then endpoints.measured_limit_tokens end
+                     then endpoints.measured_limit_tokens end,
+                 changed_at = case
+                     when (endpoints.base_url, endpoints.model, endpoints.context_tokens)
+                        = (excluded.base_url, excluded.model, excluded.context_tokens)
+                     then endpoints.changed_at else excluded.updated_at end
              returning id, measured_limit_tokens",
         )
         .bind(&facts.name)

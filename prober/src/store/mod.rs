@@ -10,12 +10,14 @@ mod findings;
 mod probes;
 mod report;
 mod rounds;
+mod spending;
 
 pub use endpoints::{EndpointFacts, RegisteredEndpoint, RegisteredTenant};
 pub use findings::{DonorRecord, FindingRecord, Part, Relation};
 pub use probes::{NewProbe, ProbeRecord, SentRecord, Usage};
 pub use report::Counts;
 pub use rounds::{History, NewRound, RoundEnd, RoundRecord, SkippedRound};
+pub use spending::Standing;
 
 use secrecy::{ExposeSecret, SecretString};
 use sqlx::ConnectOptions as _;
@@ -157,6 +159,30 @@ impl Store {
     pub async fn turn(&self) -> Option<OwnedSemaphorePermit> {
         // It is never closed.
         Arc::clone(&self.turns).acquire_owned().await.ok()
+    }
+
+    /// Opens a server's database as it is, to look at it only: changes no schema and starts nothing. `None` for
+    /// the embedded Postgres, which would have to be started.
+    ///
+    /// # Errors
+    /// When it cannot be reached.
+    pub async fn look(location: &Location) -> Result<Option<Self>, StoreError> {
+        let Location::Server { url, .. } = location else {
+            return Ok(None);
+        };
+        let options: PgConnectOptions = url.expose_secret().parse().map_err(|_| StoreError::Url)?;
+        let pool = PgPoolOptions::new()
+            .max_connections(1)
+            .acquire_timeout(ACQUIRE_TIMEOUT)
+            .connect_with(options.disable_statement_logging())
+            .await
+            .map_err(StoreError::Connect)?;
+        Ok(Some(Self {
+            pool,
+            turns: Arc::new(Semaphore::new(1)),
+            #[cfg(feature = "embedded-postgres")]
+            embedded: None,
+        }))
     }
 
     async fn connect(options: PgConnectOptions, max_connections: u32) -> Result<Self, StoreError> {

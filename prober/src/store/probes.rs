@@ -1,7 +1,9 @@
 //! Probes with their sightings.
 
 use super::findings::{FindingRecord, insert_finding};
+use super::spending::settle;
 use super::{Store, StoreError, bigint, integer, query_error};
+use crate::budget::Cost;
 use crate::ids::{RoundId, TenantId};
 use crate::judge::Seen;
 use crate::scenario::{Cancel, PlannedProbe};
@@ -87,6 +89,8 @@ pub struct ProbeRecord {
     pub reason: Option<&'static str>,
     /// Every different canary in the response.
     pub seen: Vec<Seen>,
+    /// What it did cost, charged instead of what was reserved.
+    pub cost: Cost,
     /// What it proves beyond the verdict.
     pub findings: Vec<FindingRecord>,
 }
@@ -238,6 +242,7 @@ impl Store {
                 let of = (record.round, record.probe, record.finished_at);
                 insert_finding(&mut transaction, of, finding).await?;
             }
+            settle(&mut transaction, record.probe, record.cost).await?;
         }
         transaction.commit().await.map_err(query_error(act))
     }

@@ -2,6 +2,7 @@
 
 use super::api::ApiName;
 use super::{Check, url};
+use crate::budget::Budget;
 use crate::config::document::{At, Field};
 use crate::config::mistake::Place;
 use crate::config::raw::{List, RawConfig, RawDefaults, RawEndpoint, RawLimits, RawTenant};
@@ -22,6 +23,7 @@ struct Defaults {
     stream: bool,
     page_tokens: u64,
     limits: Limits,
+    budget: Budget,
 }
 
 /// What the tenants of an endpoint have in common, where all of it is right.
@@ -59,6 +61,10 @@ impl Check<'_> {
 
     fn defaults(&mut self, raw: &RawDefaults) -> Defaults {
         let limits = Limits::default();
+        let budget = Budget {
+            currency: "USD".to_owned(),
+            ..Budget::default()
+        };
         Defaults {
             api: match &raw.api {
                 Field::Absent => None,
@@ -68,6 +74,7 @@ impl Check<'_> {
             stream: raw.stream.given().is_none_or(|at| at.value),
             page_tokens: self.page_tokens(&raw.page_tokens, 64).unwrap_or(64),
             limits: self.limits(&raw.limits.table(), limits).unwrap_or(limits),
+            budget: self.budget(&raw.budget.table(), &budget).unwrap_or(budget),
         }
     }
 
@@ -109,6 +116,7 @@ impl Check<'_> {
             .and_then(|_| self.whole(&raw.context_tokens, 0, CONTEXT_TOKENS));
         let page_tokens = self.page_tokens(&raw.page_tokens, defaults.page_tokens);
         let limits = self.limits(&raw.limits.table(), defaults.limits);
+        let budget = self.budget(&raw.budget.table(), &defaults.budget);
         let tokenizer = self.tokenizer(&raw.tokenizer);
         let extras = self.extras(&raw.headers, &raw.fields);
         let omit = self.omit(&raw.omit);
@@ -125,6 +133,9 @@ impl Check<'_> {
             _ => None,
         };
         let tenants = self.tenants(&raw.tenants, table, common.as_ref());
+        if let Some(budget) = &budget {
+            self.refuse_money_without_prices(budget, &table.of_key("budget"));
+        }
         Some(Endpoint {
             name: name?,
             api: api?,
@@ -135,6 +146,7 @@ impl Check<'_> {
             page_tokens: page_tokens? as u32,
             tokenizer: tokenizer?,
             limits: limits?,
+            budget: budget?,
             tenants: tenants?,
         })
     }

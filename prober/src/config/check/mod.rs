@@ -1,6 +1,7 @@
 //! From what was written to what is valid.
 
 mod api;
+mod budget;
 mod connection;
 mod endpoint;
 mod extras;

@@ -1,0 +1,228 @@
+//! What endpoints were charged, by day, and what decides where a budget is spent.
+
+use super::{Store, StoreError, bigint, query_error};
+use crate::budget::{Budget, Cost, Money, day_of};
+use crate::ids::EndpointId;
+use canary_gen::ProbeNumber;
+use sqlx::postgres::PgRow;
+use sqlx::{PgConnection, Row as _};
+use std::collections::HashMap;
+use time::{Date, OffsetDateTime};
+
+/// What is known of an endpoint that its next rounds depend on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Standing {
+    /// What was charged on the day in question.
+    pub spent: Cost,
+    /// The limit it named when it last refused a prompt, in tokens.
+    pub measured_limit: Option<u64>,
+    /// When it last changed: a new model, address, window or build.
+    pub changed_at: OffsetDateTime,
+    /// By name of the scenario: when the last round that has ended began.
+    pub last_rounds: HashMap<String, OffsetDateTime>,
+}
+
+impl Standing {
+    /// Whether a scenario has run since the endpoint last changed.
+    #[must_use]
+    pub fn has_run_since_change(&self, scenario: &str) -> bool {
+        let last = self.last_rounds.get(scenario);
+        last.is_some_and(|&at| at > self.changed_at)
+    }
+}
+
+impl Store {
+    /// Charges a probe with what it may cost at most, unless the day's limits do not allow it: then nothing
+    /// is charged, and the answer is false. Doing it twice charges once. One statement: however many probers
+    /// do it at once, no limit is passed.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn reserve(
+        &self,
+        endpoint: EndpointId,
+        probe: ProbeNumber,
+        cost: Cost,
+        limits: &Budget,
+        now: OffsetDateTime,
+    ) -> Result<bool, StoreError> {
+        sqlx::query_scalar(
+            "/* reserve */
+             with fresh as (
+                 -- Charged already: the acknowledgement was lost.
+                 select id from probes where id = $1 and charged_on is null for update
+             ),
+             paid as (
+                 -- The row of the day stays locked until the end, and a later one sees what an earlier one added.
+                 insert into spending as s (endpoint_id, day, requests, prompt_tokens, answer_tokens, micros)
+                 select $2, $3, 1, $4, $5, $6 from fresh
+                 where $4 + $5 <= coalesce($7, 9223372036854775807) and $6 <= coalesce($8, 9223372036854775807)
+                 on conflict on constraint spending_once do update
+                 set requests = s.requests + 1, prompt_tokens = s.prompt_tokens + excluded.prompt_tokens,
+                     answer_tokens = s.answer_tokens + excluded.answer_tokens, micros = s.micros + excluded.micros
+                 where s.prompt_tokens + s.answer_tokens + excluded.prompt_tokens + excluded.answer_tokens
+                           <= coalesce($7, 9223372036854775807)
+                   and s.micros + excluded.micros <= coalesce($8, 9223372036854775807)
+                 returning day
+             ),
+             charged as (
+                 update probes set charged_on = paid.day, charged_prompt_tokens = $4, charged_answer_tokens = $5,
+                                   charged_micros = $6
+                 from paid where probes.id = $1
+                 returning probes.id
+             )
+             select exists (select from charged)
+                 or exists (select from probes where id = $1 and charged_on is not null)",
+        )
+        .bind(bigint(probe.get()))
+        .bind(endpoint.0)
+        .bind(day_of(now))
+        .bind(bigint(cost.prompt_tokens))
+        .bind(bigint(cost.answer_tokens))
+        .bind(bigint(cost.money.micros()))
+        .bind(limits.tokens_per_day.map(bigint))
+        .bind(limits.money_per_day.map(|money| bigint(money.micros())))
+        .fetch_one(&self.pool)
+        .await
+        .map_err(query_error("charge a probe to the budget"))
+    }
+
+    /// What an endpoint was charged on a day.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn spent(&self, endpoint: EndpointId, day: Date) -> Result<Cost, StoreError> {
+        let act = "look up what was spent";
+        let row = sqlx::query(
+            "/* spent */ select prompt_tokens, answer_tokens, micros from spending where endpoint_id = $1 and day = $2",
+        )
+        .bind(endpoint.0)
+        .bind(day)
+        .fetch_optional(&self.pool)
+        .await
+        .map_err(query_error(act))?;
+        row.as_ref()
+            .map_or(Ok(Cost::default()), cost)
+            .map_err(query_error(act))
+    }
+
+    /// What is known of an endpoint by name; `None` if it was never probed.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn standing(&self, name: &str, day: Date) -> Result<Option<Standing>, StoreError> {
+        let act = "look up an endpoint";
+        let row = sqlx::query(
+            "/* standing */
+             select id, measured_limit_tokens, changed_at, coalesce(prompt_tokens, 0) as prompt_tokens,
+                    coalesce(answer_tokens, 0) as answer_tokens, coalesce(micros, 0) as micros
+             from endpoints left join spending on endpoint_id = id and day = $2
+             where name = $1",
+        )
+        .bind(name)
+        .bind(day)
+        .fetch_optional(&self.pool)
+        .await
+        .map_err(query_error(act))?;
+        let Some(row) = row else {
+            return Ok(None);
+        };
+        let id: i64 = row.try_get("id").map_err(query_error(act))?;
+        let rounds: Vec<(String, OffsetDateTime)> = sqlx::query_as(
+            "/* last_rounds */
+             select name, max(started_at) from rounds where endpoint_id = $1 and state = 'finished' group by name",
+        )
+        .bind(id)
+        .fetch_all(&self.pool)
+        .await
+        .map_err(query_error(act))?;
+        let measured: Option<i64> = row
+            .try_get("measured_limit_tokens")
+            .map_err(query_error(act))?;
+        Ok(Some(Standing {
+            spent: cost(&row).map_err(query_error(act))?,
+            measured_limit: measured.and_then(|limit| u64::try_from(limit).ok()),
+            changed_at: row.try_get("changed_at").map_err(query_error(act))?,
+            last_rounds: rounds.into_iter().collect(),
+        }))
+    }
+
+    /// Records that an answer came from a build. One that was not seen for a day is a change of the
+    /// endpoint, but for the very first; true if it is one.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn record_build(
+        &self,
+        endpoint: EndpointId,
+        (model, fingerprint): (&str, &str),
+        now: OffsetDateTime,
+    ) -> Result<bool, StoreError> {
+        sqlx::query_scalar(
+            "/* record_build */
+             with known as (
+                 select bool_or(model = $2 and fingerprint = $3 and last_seen_at > $4 - interval '1 day') as this,
+                        count(*) > 0 as any
+                 from builds where endpoint_id = $1
+             ),
+             seen as (
+                 insert into builds (endpoint_id, model, fingerprint, first_seen_at, last_seen_at)
+                 values ($1, $2, $3, $4, $4)
+                 on conflict on constraint builds_once do update set last_seen_at = excluded.last_seen_at
+             ),
+             changed as (
+                 update endpoints set changed_at = $4 from known where id = $1 and known.any and not known.this
+                 returning id
+             )
+             select exists (select from changed)",
+        )
+        .bind(endpoint.0)
+        .bind(model)
+        .bind(fingerprint)
+        .bind(now)
+        .fetch_one(&self.pool)
+        .await
+        .map_err(query_error("record the build of an endpoint"))
+    }
+}
+
+/// Charges a probe with what it did cost instead of what was reserved for it; nothing if nothing was.
+pub(super) async fn settle(
+    connection: &mut PgConnection,
+    probe: ProbeNumber,
+    cost: Cost,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "/* settle */
+         with before as (
+             select probes.id, charged_on, charged_prompt_tokens, charged_answer_tokens, charged_micros, endpoint_id
+             from probes join rounds on rounds.id = round_id
+             where probes.id = $1 and charged_on is not null
+         ),
+         after as (
+             update probes set charged_prompt_tokens = $2, charged_answer_tokens = $3, charged_micros = $4
+             from before where probes.id = before.id
+         )
+         update spending set prompt_tokens = prompt_tokens - charged_prompt_tokens + $2,
+                             answer_tokens = answer_tokens - charged_answer_tokens + $3,
+                             micros = micros - charged_micros + $4
+         from before where spending.endpoint_id = before.endpoint_id and day = charged_on",
+    )
+    .bind(bigint(probe.get()))
+    .bind(bigint(cost.prompt_tokens))
+    .bind(bigint(cost.answer_tokens))
+    .bind(bigint(cost.money.micros()))
+    .execute(connection)
+    .await
+    .map_err(query_error("settle what a probe cost"))?;
+    Ok(())
+}
+
+fn cost(row: &PgRow) -> Result<Cost, sqlx::Error> {
+    let column = |name| row.try_get::<i64, _>(name).map(i64::cast_unsigned);
+    Ok(Cost {
+        prompt_tokens: column("prompt_tokens")?,
+        answer_tokens: column("answer_tokens")?,
+        money: Money::from_micros(column("micros")?),
+    })
+}
