@@ -144,10 +144,14 @@ pub fn judge_round(
     } else if has_finding {
         RoundVerdict::Finding
     } else {
-        let doubt = doubt(results, &counts, min_sensitivity);
-        match doubt.or_else(|| compared.doubts.first().cloned()) {
-            Some(reason) => RoundVerdict::Inconclusive(reason),
-            None => RoundVerdict::Clean,
+        let mut doubts = Vec::from_iter(doubt(results, &counts, min_sensitivity));
+        doubts.extend_from_slice(&compared.doubts);
+        if doubts.is_empty() {
+            RoundVerdict::Clean
+        } else {
+            // All of them, for each is about something else: where a model cannot recall, whether the
+            // comparison had its control must still show.
+            RoundVerdict::Inconclusive(doubts.join("; "))
         }
     };
     (verdict, counts)

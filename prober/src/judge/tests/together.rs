@@ -160,6 +160,19 @@ fn a_doubt_of_the_comparison_keeps_a_round_from_being_clean() {
     };
     let (verdict, _) = judge_round(&results, &doubts, 0.5);
     assert_eq!(verdict.reason(), Some("no control"));
+    // Nor does another reason hide it: whoever reads only of recall takes the comparison for good.
+    let forgetful = result(
+        Role::Peer,
+        Outcome::Answered,
+        Verdict::Inconclusive(Doubt::NoRecall),
+        0,
+    );
+    let (verdict, _) = judge_round(&[forgetful], &doubts, 0.5);
+    let reason = verdict.reason().unwrap();
+    assert!(
+        reason.contains("recall 0.00") && reason.ends_with("; no control"),
+        "{reason}"
+    );
 }
 
 #[test]
