@@ -6,6 +6,7 @@
 
 mod afford;
 mod document;
+mod learn;
 mod lengths;
 mod limits;
 mod listener;

@@ -86,6 +86,8 @@ impl TestDatabase {
             "probes",
             "sightings",
             "findings",
+            "spending",
+            "builds",
         ] {
             let rows: Vec<String> = sqlx::query_scalar(sqlx::AssertSqlSafe(format!(
                 "select t::text from {table} t"
