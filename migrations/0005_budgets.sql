@@ -47,5 +47,6 @@ comment on column builds.fingerprint is 'The build or configuration (system_fing
 
 alter table endpoints add column changed_at timestamptz;
 update endpoints set changed_at = first_seen_at;
-alter table endpoints alter column changed_at set not null;
+-- With a default, so that probers of before can go on to write.
+alter table endpoints alter column changed_at set default now(), alter column changed_at set not null;
 comment on column endpoints.changed_at is 'When its model, address or window was configured anew, or an answer came from a build that had not been seen for a day';
