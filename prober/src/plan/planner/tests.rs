@@ -207,6 +207,28 @@ fn other_installations_have_other_seeds_and_ticks() {
 }
 
 #[test]
+fn what_is_upcoming_is_what_will_be_ordered_and_looking_decides_nothing() {
+    let config = config(vec![
+        scenario("crosstalk", &["a", "b"], 900, 90),
+        scenario("overflow", &["a"], 3_600, 0),
+    ]);
+    let mut planner = Planner::new(&config, "test", seconds(START));
+    let until = seconds(START + 7_200);
+    let upcoming = planner.upcoming("a", until);
+    assert_eq!(upcoming, planner.upcoming("a", until));
+    assert_eq!(upcoming.len(), 8 + 2);
+    let mut ordered = Vec::new();
+    while let Some(at) = planner.next_tick().filter(|&at| at < until) {
+        for order in planner.due(at).orders {
+            planner.finished(&order, at);
+            ordered.push(order);
+        }
+    }
+    ordered.retain(|order| order.endpoint == "a");
+    assert_eq!(upcoming, ordered);
+}
+
+#[test]
 fn a_planner_of_nothing_has_no_next_tick() {
     let mut planner = Planner::new(&config(Vec::new()), "test", seconds(START));
     assert_eq!(planner.next_tick(), None);
