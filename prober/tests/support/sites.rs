@@ -221,9 +221,10 @@ pub(crate) fn scenario_for(fault: Fault) -> &'static str {
     match fault {
         Fault::StalePages | Fault::HeadTruncated => "overflow",
         Fault::TransferFailureIgnored | Fault::LogitsShared => "crosstalk",
-        Fault::DecodeBeforeTransfer | Fault::SourceFreedEarly => "crosstalk",
         Fault::FreedWhileWriting | Fault::ConnectionOffByOne => "cancel",
-        Fault::SwapNotRestored => "pressure",
+        Fault::SwapNotRestored | Fault::DecodeBeforeTransfer | Fault::SourceFreedEarly => {
+            "pressure"
+        }
         Fault::HostSlotNotPinned | Fault::DiskIndexStale => "return",
         Fault::MetadataSlotReused | Fault::BudgetOfNeighbour => "sandwich",
         Fault::BoundaryOffByOne => "boundary",
