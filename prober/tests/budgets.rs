@@ -3,18 +3,20 @@
 
 mod support;
 
-use canary_gen::{Form, KeyRing, ProbeNumber, Seed};
+use canary_gen::{KeyRing, ProbeNumber, Seed};
 use prober::budget::{Budget, Cost, Money, Prices, day_of};
 use prober::clock::{Clock, FixedClock};
 use prober::ids::EndpointId;
-use prober::round::{RoundError, RoundOrder};
-use prober::scenario::{Order, PlannedProbe, Recipe, Role};
-use prober::store::{EndpointFacts, NewProbe, NewRound, Store};
+use prober::round::{Event, RoundError, RoundOrder};
+use prober::scenario::{PlannedProbe, Role};
+use prober::store::{NewProbe, Store};
 use std::process::{Child, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use support::records::{facts, new_round, plan};
 use support::*;
 use time::macros::datetime;
+use tokio::runtime::Handle;
 
 const NOW: time::OffsetDateTime = datetime!(2026-12-01 10:00 UTC);
 
@@ -31,38 +33,11 @@ fn cost(tokens: u64) -> Cost {
 
 /// An endpoint with so many planned probes.
 async fn planned(store: &Store, probes: usize) -> (EndpointId, Vec<ProbeNumber>) {
-    let facts = EndpointFacts {
-        name: "glm".to_owned(),
-        api: "openai-chat",
-        base_url: "http://127.0.0.1:9/v1".to_owned(),
-        model: "m".to_owned(),
-        context_tokens: 1_000,
-        tenants: vec!["acme".to_owned(), "globex".to_owned()],
-    };
-    let endpoint = store.register_endpoint(&facts, NOW).await.unwrap();
+    let endpoint = store.register_endpoint(&facts(), NOW).await.unwrap();
     let key = KeyRing::from_root(&[1; 32]).minting().id();
     store.register_key(key, NOW).await.unwrap();
-    let order = Order {
-        recipe: Recipe::Limits { budget_tokens: 0 },
-        seed: Seed::from_number(1),
-        tenants: 2,
-        context_tokens: 1_000,
-        measured_limit: None,
-        page_tokens: 64,
-        form: Form::Code,
-        max_answer_tokens: 16,
-    };
-    let round = NewRound {
-        endpoint: endpoint.id,
-        scenario: "crosstalk",
-        name: "crosstalk".to_owned(),
-        seed: 1,
-        plan: serde_json::Value::Null,
-        replay_of: None,
-        key,
-        due_at: None,
-        started_at: NOW,
-    };
+    let order = plan();
+    let round = new_round(endpoint.id, key, NOW);
     let round = store.begin_round(&round).await.unwrap();
     let probe = NewProbe {
         tenant: endpoint.tenants[0].id,
@@ -214,6 +189,38 @@ async fn what_a_round_cost_is_settled_and_the_next_one_that_does_not_fit_is_refu
     clock.advance(time::Duration::DAY);
     let next_day = run_with(&config, &executor, &session, 3).await;
     assert_eq!(next_day.verdict, "clean", "{next_day}");
+    store.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_probe_that_cannot_be_paid_any_more_is_not_sent_and_the_round_says_why() {
+    let (database, _engine, _workplace, config) =
+        rehearsed("tokens_per_day = 70000", CROSSTALK).await;
+    let config = prober::config::load_with(config.as_ref(), &|_| None).unwrap();
+    let store = Store::open(&database.location()).await.unwrap();
+    let (mut executor, session) = ready(&config, &store).await;
+    executor.clock = Arc::new(FixedClock::new(NOW));
+    let pool = database.pool.clone();
+    // Another prober spends what is left, once the round has been found to fit.
+    executor.observer = Arc::new(move |event| {
+        if matches!(event, Event::Started { .. }) {
+            let spend = sqlx::query(
+                "insert into spending select id, date '2026-12-01', 1, 69990, 0, 0 from endpoints",
+            );
+            let spent = spend.execute(&pool);
+            tokio::task::block_in_place(|| Handle::current().block_on(spent)).unwrap();
+        }
+    });
+    let report = run_with(&config, &executor, &session, 1).await;
+    assert_eq!(report.verdict, "inconclusive", "{report}");
+    assert_eq!(
+        report.reason.as_deref(),
+        Some("the budget of the day was spent")
+    );
+    let sent = "select count(*) from probes where sent_at is not null";
+    assert_eq!(database.count(sent).await, 0);
+    let spent = store.spent(session.id(), day_of(NOW)).await.unwrap();
+    assert_eq!(spent.tokens(), 69_990);
     store.close().await;
 }
 

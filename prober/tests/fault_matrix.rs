@@ -1,5 +1,6 @@
 //! The reduced fault matrix: every fault of the simulated engine is found by a scenario, and an engine without a
-//! fault is clean in all of them. The whole matrix: `prober/examples/fault_matrix.rs`.
+//! fault is clean in all of them. The whole matrix: `prober/examples/fault_matrix.rs`. `scripts/test` knows these
+//! tests by the beginning of their names.
 
 #![allow(clippy::unwrap_used)]
 

@@ -3,28 +3,16 @@
 
 mod support;
 
-use canary_gen::{Form, KeyRing, Question, Seed};
+use canary_gen::{KeyRing, Question, Seed};
 use prober::judge::{Finding, RoundCounts, RoundVerdict};
-use prober::scenario::{Cancel, Order, PlannedHead, PlannedProbe, Recipe, Role};
-use prober::store::{
-    EndpointFacts, Location, NewProbe, NewRound, RoundEnd, SkippedRound, Store, StoreError,
-};
+use prober::scenario::{Cancel, PlannedHead, PlannedProbe, Role};
+use prober::store::{EndpointFacts, Location, NewProbe, RoundEnd, SkippedRound, Store, StoreError};
 use secrecy::SecretString;
+use support::records::{facts, new_round, plan};
 use support::*;
 use time::macros::datetime;
 
 const NOW: time::OffsetDateTime = datetime!(2026-12-01 10:00 UTC);
-
-fn facts() -> EndpointFacts {
-    EndpointFacts {
-        name: "glm".to_owned(),
-        api: "openai-chat",
-        base_url: "http://127.0.0.1:9/v1".to_owned(),
-        model: "m".to_owned(),
-        context_tokens: 1_000,
-        tenants: vec!["acme".to_owned(), "globex".to_owned()],
-    }
-}
 
 #[tokio::test]
 async fn every_act_of_a_round_may_be_repeated_and_changes_nothing_the_second_time() {
@@ -45,27 +33,8 @@ async fn every_act_of_a_round_may_be_repeated_and_changes_nothing_the_second_tim
     );
 
     let key = KeyRing::from_root(&[1; 32]).minting().id();
-    let order = Order {
-        recipe: Recipe::Limits { budget_tokens: 0 },
-        seed: Seed::from_number(1),
-        tenants: 2,
-        context_tokens: 1_000,
-        measured_limit: None,
-        page_tokens: 64,
-        form: Form::Code,
-        max_answer_tokens: 16,
-    };
-    let round = NewRound {
-        endpoint: endpoint.id,
-        scenario: "crosstalk",
-        name: "crosstalk".to_owned(),
-        seed: 1,
-        plan: serde_json::json!({ "tenants": 2 }),
-        replay_of: None,
-        key,
-        due_at: None,
-        started_at: NOW,
-    };
+    let order = plan();
+    let round = new_round(endpoint.id, key, NOW);
     let skipped = SkippedRound {
         endpoint: endpoint.id,
         scenario: "crosstalk",

@@ -1,11 +1,10 @@
 //! The desk of an endpoint in `prober run`: one round at a time, and who is next where a budget is short.
 
-use crate::budget::end_of_day;
+use crate::budget::{Cost, end_of_day};
 use crate::config::Config;
 use crate::plan::{Claim, Order, Planner, SkipReason, choose};
 use crate::round::{Executor, RoundOrder, SEED_BITS, Session};
-use crate::scenario::Recipe;
-use crate::store::StoreError;
+use crate::store::{Standing, StoreError};
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tokio::sync::MutexGuard;
@@ -60,9 +59,7 @@ impl Desk {
             let now = executor.clock.now();
             if let Some(standing) = executor.standing(&self.session).await? {
                 spent = standing.spent;
-                let names = config.scenarios.iter().map(|scenario| &scenario.name);
-                let fresh_ones = names.filter(|name| !standing.has_run_since_change(name));
-                fresh = fresh_ones.cloned().collect::<HashSet<String>>();
+                fresh = not_run_since_change(config, Some(&standing));
             }
             // The grid is the same whoever walks it.
             let rest = Planner::new(config, label, now);
@@ -72,12 +69,8 @@ impl Desk {
         let due = if budget.is_limited() {
             costs.claims(&waiting)
         } else {
-            let free = |order: &Order| Claim {
-                at: order.tick.at,
-                scenario: order.scenario.clone(),
-                is_overlong: false,
-                cost: Default::default(),
-            };
+            let recipe = |order: &Order| &config.scenarios[order.scenario_index].recipe;
+            let free = |order| Claim::new(order, recipe(order), Cost::default());
             waiting.iter().map(free).collect()
         };
         let next = choose(budget, spent, &due, &upcoming, &fresh);
@@ -99,7 +92,8 @@ impl Desk {
 struct Costs<'a> {
     config: &'a Config,
     session: &'a Session,
-    known: HashMap<usize, Claim>,
+    /// By place of the scenario.
+    known: HashMap<usize, Cost>,
 }
 
 impl Costs<'_> {
@@ -108,27 +102,28 @@ impl Costs<'_> {
     }
 
     fn claim(&mut self, order: &Order) -> Claim {
+        let scenario = &self.config.scenarios[order.scenario_index];
         let known = self.known.entry(order.scenario_index);
-        let claim = known.or_insert_with(|| {
-            let scenario = &self.config.scenarios[order.scenario_index];
-            let round = RoundOrder {
+        let cost = known.or_insert_with(|| {
+            self.session.cost_at_most(&RoundOrder {
                 scenario,
                 seed: seed_number(order),
                 due_at: None,
                 replay: None,
-            };
-            Claim {
-                at: order.tick.at,
-                scenario: order.scenario.clone(),
-                is_overlong: matches!(scenario.recipe, Recipe::Overflow { .. }),
-                cost: self.session.cost_at_most(&round),
-            }
+            })
         });
-        Claim {
-            at: order.tick.at,
-            ..claim.clone()
-        }
+        Claim::new(order, &scenario.recipe, *cost)
     }
+}
+
+/// Names of the scenarios that have not run since the endpoint last changed: all where nothing is known of it.
+pub(super) fn not_run_since_change(
+    config: &Config,
+    standing: Option<&Standing>,
+) -> HashSet<String> {
+    let has_run = |name: &str| standing.is_some_and(|known| known.has_run_since_change(name));
+    let names = config.scenarios.iter().map(|scenario| &scenario.name);
+    names.filter(|name| !has_run(name)).cloned().collect()
 }
 
 /// The seed of an order's round, as rounds are recorded.

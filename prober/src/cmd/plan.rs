@@ -2,17 +2,17 @@
 
 mod report;
 
-use super::desk::seed_number;
+use super::desk::{not_run_since_change, seed_number};
 use super::{CommandError, ConfigArg, Format, exit, location, print};
-use crate::budget::{Cost, day_of};
+use crate::budget::{Cost, day_of, of_schedule};
 use crate::clock::{Clock as _, SystemClock};
 use crate::config::{Config, Endpoint};
 use crate::plan::{Claim, Order, Planner, forecast};
-use crate::scenario::{self, Recipe};
+use crate::round::order_at;
+use crate::scenario;
 use crate::store::{Standing, Store};
 use canary_gen::{Seed, key_file};
 use report::{EndpointPlan, Plan, ScenarioPlan};
-use std::collections::HashSet;
 use std::process::ExitCode;
 use time::{Duration, OffsetDateTime};
 
@@ -119,13 +119,8 @@ impl Outlook<'_> {
     fn plan(&self, orders: &[Order], assumed: Option<String>) -> EndpointPlan {
         let rounds: Vec<(Claim, u64)> = orders.iter().map(|order| self.round(order)).collect();
         let claims: Vec<Claim> = rounds.iter().map(|(claim, _)| claim.clone()).collect();
-        let has_run = |name: &str| {
-            let standing = self.standing.as_ref();
-            standing.is_some_and(|standing| standing.has_run_since_change(name))
-        };
-        let names = self.config.scenarios.iter().map(|scenario| &scenario.name);
-        let fresh: HashSet<String> = names.filter(|name| !has_run(name)).cloned().collect();
         let standing = self.standing.as_ref();
+        let fresh = not_run_since_change(self.config, standing);
         let spent = standing.map_or(Cost::default(), |standing| standing.spent);
         let budget = &self.endpoint.budget;
         let fates = forecast(budget, spent, self.now, &claims, &fresh);
@@ -147,27 +142,12 @@ impl Outlook<'_> {
     /// A round, and how many probes it has.
     fn round(&self, order: &Order) -> (Claim, u64) {
         let scenario = &self.config.scenarios[order.scenario_index];
-        let plan = scenario::Order {
-            recipe: scenario.recipe.clone(),
-            seed: Seed::from_number(seed_number(order)),
-            tenants: self.endpoint.tenants.len(),
-            context_tokens: self.endpoint.context_tokens,
-            measured_limit: self
-                .standing
-                .as_ref()
-                .and_then(|known| known.measured_limit),
-            page_tokens: self.endpoint.page_tokens,
-            form: scenario.form,
-            max_answer_tokens: scenario.max_answer_tokens,
-        };
-        let schedule = scenario::schedule(&plan);
+        let standing = self.standing.as_ref();
+        let limit = standing.and_then(|known| known.measured_limit);
+        let seed = Seed::from_number(seed_number(order));
+        let schedule = scenario::schedule(&order_at(self.endpoint, scenario, limit, seed));
         let probes = schedule.steps.iter().map(Vec::len).sum::<usize>();
-        let claim = Claim {
-            at: order.tick.at,
-            scenario: scenario.name.clone(),
-            is_overlong: matches!(scenario.recipe, Recipe::Overflow { .. }),
-            cost: crate::budget::of_schedule(&self.endpoint.budget.prices, &schedule),
-        };
-        (claim, probes as u64)
+        let cost = of_schedule(&self.endpoint.budget.prices, &schedule);
+        (Claim::new(order, &scenario.recipe, cost), probes as u64)
     }
 }

@@ -216,12 +216,15 @@ impl Watch {
         match ended {
             Ok(Ended::Round(Ok(())) | Ended::Skip(Ok(()))) => {}
             Ok(Ended::NotPaid(reason)) => self.skip_one(order, reason),
-            Ok(Ended::NotChosen(error)) => tracing::error!(
-                endpoint,
-                scenario,
-                error = errors::chain(&error),
-                "what was spent could not be looked up; the round was not run"
-            ),
+            Ok(Ended::NotChosen(error)) => {
+                self.unrecorded += 1;
+                tracing::error!(
+                    endpoint,
+                    scenario,
+                    error = errors::chain(&error),
+                    "what was spent could not be looked up; the round was not run"
+                );
+            }
             Ok(Ended::Round(Err(error))) => {
                 self.unrecorded += 1;
                 let report = match &*error {

@@ -5,8 +5,9 @@
 //! rest of the day's rounds of a higher rank, as they stand on the grid, leave of the budget: so no round is
 //! ever missed because of one of a lower rank.
 
-use super::SkipReason;
+use super::{Order, SkipReason};
 use crate::budget::{Budget, Cost};
+use crate::scenario::Recipe;
 use std::collections::HashSet;
 use time::OffsetDateTime;
 
@@ -44,6 +45,19 @@ pub struct Claim {
     pub is_overlong: bool,
     /// What it costs at most.
     pub cost: Cost,
+}
+
+impl Claim {
+    /// That of an order.
+    #[must_use]
+    pub fn new(order: &Order, recipe: &Recipe, cost: Cost) -> Self {
+        Self {
+            at: order.tick.at,
+            scenario: order.scenario.clone(),
+            is_overlong: matches!(recipe, Recipe::Overflow { .. }),
+            cost,
+        }
+    }
 }
 
 /// Which of the `waiting` rounds is next: its place in the list, and whether it may run, given what was

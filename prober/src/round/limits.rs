@@ -123,7 +123,7 @@ impl Executor {
                 }
             }
         }
-        let is_spent = matches!(&ended, Err(CutShort::Reason(reason)) if reason == OVER_BUDGET);
+        let is_spent = matches!(ended, Err(CutShort::OverBudget));
         let requests = running.results.len() as u32;
         let report = running.end(ended, begun).await?;
         let mut found = LimitReport {

@@ -1,7 +1,7 @@
 //! The executor of rounds: the only module that knows every station.
 //!
 //! ```text
-//! schedule ─▶ weave ─▶ pre-flight scan ─▶ record as sent ─▶ send, scan while reading ─▶ judge ─▶ record
+//! schedule ─▶ weave ─▶ pre-flight scan ─▶ reserve, record as sent ─▶ send, scan while reading ─▶ judge ─▶ record
 //! ```
 
 mod afford;
@@ -25,6 +25,7 @@ pub use report::{
     DivergenceReport, DonorReport, FindingReport, HistoryReport, PartReport, PrefixReport,
     RoundReport,
 };
+pub(crate) use session::order_at;
 pub use session::{Session, SessionError, State as SessionState};
 pub(crate) use text::grouped;
 

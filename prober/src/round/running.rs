@@ -137,17 +137,16 @@ impl Running<'_> {
         let compared = compare(&self.results);
         let (mut verdict, counts) =
             judge_round(&self.results, &compared, self.scenario.min_sensitivity);
-        let mut failure = None;
-        match steps {
-            Ok(()) => {}
-            // What was proven stays proven; what was not is not clean.
-            Err(CutShort::Reason(reason))
-                if matches!(verdict, RoundVerdict::Clean | RoundVerdict::Inconclusive(_)) =>
-            {
-                verdict = RoundVerdict::Inconclusive(reason);
-            }
-            Err(CutShort::Reason(_)) => {}
-            Err(CutShort::Store(error)) => failure = Some(error),
+        let (reason, mut failure) = match steps {
+            Ok(()) => (None, None),
+            Err(CutShort::Reason(reason)) => (Some(reason), None),
+            Err(CutShort::OverBudget) => (Some(OVER_BUDGET.to_owned()), None),
+            Err(CutShort::Store(error)) => (None, Some(error)),
+        };
+        // What was proven stays proven; what was not is not clean.
+        let is_proven = !matches!(verdict, RoundVerdict::Clean | RoundVerdict::Inconclusive(_));
+        if let Some(reason) = reason.filter(|_| !is_proven) {
+            verdict = RoundVerdict::Inconclusive(reason);
         }
         self.report.set_verdict(&verdict, &counts);
         self.report.lengths_by = self.session.lengths().as_str();
@@ -231,6 +230,8 @@ impl Running<'_> {
 pub(super) enum CutShort {
     /// For a reason that makes it inconclusive.
     Reason(String),
+    /// The day's budget does not allow a probe; inconclusive as well.
+    OverBudget,
     /// Because the database kept failing.
     Store(StoreError),
 }
@@ -254,7 +255,7 @@ impl From<probe::ProbeError> for CutShort {
         match error {
             probe::ProbeError::Store(error) => Self::Store(error),
             probe::ProbeError::Void(preflight) => Self::Reason(format!("void: {preflight}")),
-            probe::ProbeError::OverBudget => Self::Reason(OVER_BUDGET.to_owned()),
+            probe::ProbeError::OverBudget => Self::OverBudget,
             probe::ProbeError::Weaver => Self::Reason("void: weaving a document failed".to_owned()),
         }
     }

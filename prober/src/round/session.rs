@@ -136,16 +136,7 @@ impl Session {
 
     /// What a scenario may look at.
     pub(super) fn order(&self, scenario: &Scenario, seed: Seed) -> Order {
-        Order {
-            recipe: scenario.recipe.clone(),
-            seed,
-            tenants: self.endpoint.tenants.len(),
-            context_tokens: self.endpoint.context_tokens,
-            measured_limit: self.learnt().measured_limit,
-            page_tokens: self.endpoint.page_tokens,
-            form: scenario.form,
-            max_answer_tokens: scenario.max_answer_tokens,
-        }
+        order_at(&self.endpoint, scenario, self.learnt().measured_limit, seed)
     }
 
     /// Whether enough documents of this form and layout were measured to steer a length within 1 %.
@@ -203,17 +194,16 @@ impl Session {
         now: OffsetDateTime,
     ) -> bool {
         let builds = &mut self.learnt().builds;
+        let build = (model.to_owned(), fingerprint.to_owned());
+        let last = builds.get(&build);
+        if last.is_some_and(|&last| now - last < time::Duration::HOUR) {
+            return false;
+        }
         if builds.len() >= MOST_BUILDS {
             builds.clear();
         }
-        let key = (model.to_owned(), fingerprint.to_owned());
-        let last = builds.insert(key.clone(), now);
-        let is_recent = last.filter(|&last| now - last < time::Duration::HOUR);
-        // From the last record on, not from the last answer.
-        if let Some(last) = is_recent {
-            builds.insert(key, last);
-        }
-        is_recent.is_none()
+        builds.insert(build, now);
+        true
     }
 
     pub(super) fn empty_report(&self, round: RoundId, order: &RoundOrder<'_>) -> RoundReport {
@@ -250,6 +240,25 @@ impl Session {
     fn learnt(&self) -> MutexGuard<'_, Learnt> {
         // Nothing in here is ever left half written, so a panic elsewhere does no harm to it.
         self.learnt.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What a scenario may look at, at an endpoint that named this limit when it last refused a prompt.
+pub(crate) fn order_at(
+    endpoint: &config::Endpoint,
+    scenario: &Scenario,
+    measured_limit: Option<u64>,
+    seed: Seed,
+) -> Order {
+    Order {
+        recipe: scenario.recipe.clone(),
+        seed,
+        tenants: endpoint.tenants.len(),
+        context_tokens: endpoint.context_tokens,
+        measured_limit,
+        page_tokens: endpoint.page_tokens,
+        form: scenario.form,
+        max_answer_tokens: scenario.max_answer_tokens,
     }
 }
 

@@ -3,8 +3,9 @@
 //! comes out.
 //!
 //! Each request is its neighbours' stranger, and its own twin: sent alone three times, it tells what its
-//! answer is. In the crowd stand strangers, too, that were never sent before. An endpoint whose third answer differs from both before it is not deterministic, and that of
-//! the second may differ from the first because it came from the prefix cache.
+//! answer is. In the crowd stand strangers, too, that were never sent before. An endpoint whose third
+//! answer differs from both before it is not deterministic, and that of the second may differ from the
+//! first because it came from the prefix cache.
 //!
 //! Public reports: vllm-project/vllm #56524, ggml-org/llama.cpp #29092, sgl-project/sglang #17259.
 

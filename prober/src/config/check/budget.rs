@@ -8,6 +8,8 @@ use crate::config::raw::RawBudget;
 
 /// More than any endpoint is sent in a day.
 const MOST_TOKENS: u64 = 1_000_000_000_000_000;
+/// In millionths. At this price the ledger's numbers hold a day of nine trillion tokens.
+const MOST_PRICE: u64 = 1_000_000_000_000;
 const LONGEST_CURRENCY: usize = 8;
 
 impl Check<'_> {
@@ -28,9 +30,15 @@ impl Check<'_> {
             }
             Field::Given(at) => Some(Some(at.value)),
         };
-        let price = |field: &Field<Money>, default: Money| match field {
+        let mut price = |field: &Field<Money>, default: Money| match field {
             Field::Absent => Some(default),
             Field::Wrong => None,
+            Field::Given(at) if at.value.micros() > MOST_PRICE => {
+                let message =
+                    "is out of range (write the price of a million tokens, at most 1000000)";
+                self.mistakes.at(&at.place, message);
+                None
+            }
             Field::Given(at) => Some(at.value),
         };
         let input = price(&raw.input_price, default.prices.input);

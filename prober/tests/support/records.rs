@@ -1,0 +1,48 @@
+//! What tests of the store record.
+
+use canary_gen::{Form, KeyId, Seed};
+use prober::ids::EndpointId;
+use prober::scenario::{Order, Recipe};
+use prober::store::{EndpointFacts, NewRound};
+use time::OffsetDateTime;
+
+/// An endpoint that nobody sends anything.
+pub(crate) fn facts() -> EndpointFacts {
+    EndpointFacts {
+        name: "glm".to_owned(),
+        api: "openai-chat",
+        base_url: "http://127.0.0.1:9/v1".to_owned(),
+        model: "m".to_owned(),
+        context_tokens: 1_000,
+        tenants: vec!["acme".to_owned(), "globex".to_owned()],
+    }
+}
+
+/// What its rounds' schedules depend on.
+pub(crate) fn plan() -> Order {
+    Order {
+        recipe: Recipe::Limits { budget_tokens: 0 },
+        seed: Seed::from_number(1),
+        tenants: 2,
+        context_tokens: 1_000,
+        measured_limit: None,
+        page_tokens: 64,
+        form: Form::Code,
+        max_answer_tokens: 16,
+    }
+}
+
+/// A round at it.
+pub(crate) fn new_round(endpoint: EndpointId, key: KeyId, started_at: OffsetDateTime) -> NewRound {
+    NewRound {
+        endpoint,
+        scenario: "crosstalk",
+        name: "crosstalk".to_owned(),
+        seed: 1,
+        plan: serde_json::json!({ "tenants": 2 }),
+        replay_of: None,
+        key,
+        due_at: None,
+        started_at,
+    }
+}
