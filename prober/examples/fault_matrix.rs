@@ -76,7 +76,7 @@ async fn proof(store: &Store, args: &Args, seeds: u64) -> bool {
         let begun = Instant::now();
         let all = stream::iter(1..=seeds)
             .map(|seed| async move {
-                let found = look_for(store, Some(fault), scenario, seed).await;
+                let found = look_for(store, fault, scenario, seed, ROUNDS).await;
                 let Found { round, seconds, .. } = found;
                 let round = round.map_or("not found".to_owned(), |round| format!("round {round}"));
                 eprintln!("{fault}, seed {seed}: {round}, {seconds:.1} s");
@@ -150,7 +150,7 @@ async fn matrix(store: &Store, args: &Args) -> bool {
         write!(text, "| `{fault}` |").unwrap();
         for scenario in &scenarios {
             let all = stream::iter(1..=args.seeds)
-                .map(|seed| look_for(store, Some(fault), scenario, seed))
+                .map(|seed| look_for(store, fault, scenario, seed, ROUNDS))
                 .buffer_unordered(args.jobs)
                 .collect::<Vec<_>>()
                 .await;

@@ -120,17 +120,18 @@ pub(crate) struct Site {
 }
 
 fn engine(tenants: Tenants, fault: Option<Fault>, seed: u64) -> simulator::Config {
-    // Which group's memory is the bottleneck decides what waits for what.
-    let (prefill_tokens, decode_tokens) = match fault {
-        Some(Fault::MetadataSlotReused) => (3_072, 65_536),
-        Some(Fault::FreedWhileWriting) => (16_384, 8_192),
-        _ => (3_072, 8_192),
+    // Which memory is the bottleneck decides what waits for what, and what is where when it is needed again.
+    let (prefill_tokens, decode_tokens, host_tokens) = match fault {
+        Some(Fault::MetadataSlotReused) => (3_072, 65_536, 3_072),
+        Some(Fault::FreedWhileWriting) => (16_384, 8_192, 3_072),
+        Some(Fault::HostSlotNotPinned) => (3_072, 8_192, 6_144),
+        _ => (3_072, 8_192, 3_072),
     };
     simulator::Config {
         context_tokens: WINDOW,
         prefill_tokens,
         decode_tokens: Some(decode_tokens),
-        host_tokens: Some(3_072),
+        host_tokens: Some(host_tokens),
         disk_tokens: Some(6_144),
         keys: TENANTS
             .map(|(name, key)| (name.to_owned(), key.to_owned()).into())
@@ -247,19 +248,19 @@ pub(crate) struct Found {
     pub(crate) kinds: Vec<&'static str>,
 }
 
-/// Rounds of a scenario at an engine with a fault, until one has a finding.
+/// Rounds of a scenario at an engine with a fault, at most so many, until one has a finding.
 pub(crate) async fn look_for(
     store: &Store,
-    fault: Option<Fault>,
+    fault: Fault,
     scenario: &str,
     seed: u64,
+    rounds: u64,
 ) -> Found {
-    let label = fault.map_or("healthy", Fault::as_str);
-    let name = format!("{label}-{scenario}-{seed}");
-    let site = Site::start(store, &name, fault, seed).await;
+    let name = format!("{fault}-{scenario}-{seed}");
+    let site = Site::start(store, &name, Some(fault), seed).await;
     let mut found = Found::default();
-    for round in 1..=ROUNDS {
-        let report = site.round(scenario, seed * ROUNDS + round).await;
+    for round in 1..=rounds {
+        let report = site.round(scenario, seed * rounds + round).await;
         found.seconds += report.duration_ms as f64 / 1_000.0;
         found.tokens += report.prompt_tokens;
         if !report.findings.is_empty() {
