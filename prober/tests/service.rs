@@ -5,52 +5,9 @@ mod support;
 
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read};
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Stdio;
+use support::service::{Process, Service, watched_database};
 use support::*;
-
-/// A running `prober`; killed when the test ends.
-struct Service(Child);
-
-impl Drop for Service {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-impl Service {
-    fn terminate(&self) {
-        let status = Command::new("kill")
-            .args(["-TERM", &self.0.id().to_string()])
-            .status()
-            .unwrap();
-        assert!(status.success());
-    }
-}
-
-/// Waits for a condition of the database.
-async fn until(database: &TestDatabase, query: &'static str) {
-    let begun = Instant::now();
-    while database.count(query).await == 0 {
-        assert!(
-            begun.elapsed() < Duration::from_secs(180),
-            "never came true: {query}"
-        );
-        tokio::task::yield_now().await;
-    }
-}
-
-fn run(config: &Path, database: &TestDatabase) -> Service {
-    let child = prober(&["run", "--config", config.to_str().unwrap()])
-        .env("DATABASE_URL", &database.url)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    Service(child)
-}
 
 const EVERY_TEN_SECONDS: &str = "[log]\nformat = \"json\"\n[[scenarios]]\nkind = \"crosstalk\"\nevery = \"10s\"\njitter = \"0s\"\ntokens = 2000\nwaves = 50\nstride_tokens = 500\n";
 
@@ -67,24 +24,19 @@ fn slow_engine() -> simulator::Config {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn run_keeps_to_its_grid_and_sigterm_drains_without_losing_a_probe() {
-    let database = TestDatabase::new().await;
-    // The schema must stand before the test looks at it.
-    prober::store::Store::open(&database.location())
-        .await
-        .unwrap()
-        .close()
-        .await;
+    let database = watched_database().await;
     let engine = simulate(slow_engine()).await;
     let workplace = Workplace::new();
     let config = workplace.write(&rehearsal(&engine.base_url), EVERY_TEN_SECONDS);
-    let mut service = run(&config, &database);
-    until(
-        &database,
-        "select count(*) from probes where role = 'peer' and sent_at is not null",
-    )
-    .await;
-    service.terminate();
-    let status = tokio::task::block_in_place(|| service.0.wait().unwrap());
+    let mut service = Service::run(&config, &database);
+    service
+        .until(
+            &database,
+            "select count(*) from probes where role = 'peer' and sent_at is not null",
+        )
+        .await;
+    service.process.terminate();
+    let status = tokio::task::block_in_place(|| service.process.0.wait().unwrap());
     assert_eq!(status.code(), Some(0));
     assert_eq!(
         database
@@ -104,14 +56,7 @@ async fn run_keeps_to_its_grid_and_sigterm_drains_without_losing_a_probe() {
             .await,
         1
     );
-    let mut log = String::new();
-    service
-        .0
-        .stderr
-        .take()
-        .unwrap()
-        .read_to_string(&mut log)
-        .unwrap();
+    let log = service.log();
     assert_no_secrets(&log);
     let lines: Vec<Value> = log
         .lines()
@@ -128,39 +73,30 @@ async fn run_keeps_to_its_grid_and_sigterm_drains_without_losing_a_probe() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_killed_prober_leaves_every_sent_probe_attributable_and_the_next_one_goes_on() {
-    let database = TestDatabase::new().await;
-    prober::store::Store::open(&database.location())
-        .await
-        .unwrap()
-        .close()
-        .await;
+    let database = watched_database().await;
     let engine = simulate(slow_engine()).await;
     let workplace = Workplace::new();
     let config = workplace.write(&rehearsal(&engine.base_url), EVERY_TEN_SECONDS);
-    let mut service = run(&config, &database);
-    until(
-        &database,
-        "select count(*) from probes where role = 'peer' and verdict is not null",
-    )
-    .await;
-    service.0.kill().unwrap();
-    service.0.wait().unwrap();
+    let mut service = Service::run(&config, &database);
+    service
+        .until(
+            &database,
+            "select count(*) from probes where role = 'peer' and verdict is not null",
+        )
+        .await;
+    service.process.kill();
     let unlocated = database
         .count("select count(*) from probes where sent_at is not null and (measure_unit is null or slots is null)")
         .await;
     assert_eq!(unlocated, 0);
-    let service = run(&config, &database);
-    until(
-        &database,
-        "select count(*) from probes where role = 'peer' and verdict is not null and round_id > 1",
-    )
-    .await;
+    let service = Service::run(&config, &database);
+    service.until(&database, "select count(*) from probes where role = 'peer' and verdict is not null and round_id > 1").await;
     drop(service);
 }
 
 #[test]
 fn simulate_prints_its_address_first_and_serves_there() {
-    let mut service = Service(
+    let mut service = Process(
         prober(&[
             "simulate",
             "--listen",

@@ -3,6 +3,7 @@
 #![allow(dead_code, clippy::unwrap_used, clippy::print_stderr)]
 
 pub(crate) mod records;
+pub(crate) mod service;
 pub(crate) mod sites;
 
 use canary_gen::key_file;
