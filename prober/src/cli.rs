@@ -51,6 +51,8 @@ pub enum Command {
     Power(cmd::power::Args),
     /// Report every mistake in a configuration at once, with file and key. Sends nothing.
     Check(cmd::check::Args),
+    /// Look after the database: bring its schema up to date, tell its state, drop what is old.
+    Db(cmd::db::Args),
     /// Serve a simulated inference endpoint, healthy or with faults.
     Simulate(cmd::simulate::Args),
 }

@@ -14,6 +14,7 @@ async fn main() -> ExitCode {
         Command::Replay(args) => cmd::replay::run(args).await,
         Command::Limits(args) => cmd::limits::run(args).await,
         Command::Check(args) => cmd::check::run(&args),
+        Command::Db(args) => cmd::db::run(args).await,
         Command::Plan(args) => cmd::plan::run(args).await,
         Command::Power(args) => cmd::power::run(&args),
         Command::Simulate(args) => cmd::simulate::run(args).await,

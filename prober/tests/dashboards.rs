@@ -20,7 +20,10 @@ fn panels(dashboard: &Value) -> &Vec<Value> {
 
 /// As Grafana's PostgreSQL data source writes them.
 fn expand(sql: &str) -> String {
-    let mut text = sql.replace("$__interval", "1m");
+    let mut text = sql
+        .replace("$__interval", "1m")
+        .replace("$__timeFrom()", "'yesterday'")
+        .replace("$__timeTo()", "'tomorrow'");
     while let Some(start) = text.find("$__timeFilter(") {
         let end = start + text[start..].find(')').unwrap();
         let column = &text[start + "$__timeFilter(".len()..end];

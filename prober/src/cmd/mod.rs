@@ -1,6 +1,7 @@
 //! Commands, one a file. Standard output carries results, standard error everything else.
 
 pub mod check;
+pub mod db;
 pub mod demo;
 pub mod limits;
 pub mod once;
@@ -13,6 +14,7 @@ pub mod simulate;
 mod desk;
 mod progress;
 mod signals;
+mod upkeep;
 
 use crate::config::{Config, ConfigErrors, Database};
 use crate::round::{RoundError, SessionError};

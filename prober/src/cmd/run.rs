@@ -1,6 +1,7 @@
 //! `prober run`
 
 use super::desk::{Chosen, Desk, seed_number};
+use super::upkeep::keep_up;
 use super::{CommandError, ConfigArg, exit, location, progress, signals};
 use crate::clock::{Clock, SystemClock};
 use crate::config::{Config, Scenario};
@@ -70,7 +71,9 @@ pub async fn run(args: Args) -> Result<ExitCode, CommandError> {
         orders: HashMap::new(),
         unrecorded: 0,
     };
-    let unrecorded = watch.until_stopped().await;
+    let (retention, stop) = (watch.config.retention, watch.executor.stop.clone());
+    let upkeep = keep_up(&store, retention, clock.as_ref(), &stop);
+    let (unrecorded, ()) = tokio::join!(watch.until_stopped(), upkeep);
     store.close().await;
     tracing::info!(rounds.unrecorded = unrecorded, "stopped");
     Ok(ExitCode::from(if unrecorded == 0 {

@@ -19,6 +19,7 @@ raw_table!(RawConfig {
     data_dir: String,
     key_ring_file: String,
     store: RawStore,
+    retention: RawRetention,
     log: RawLog,
     defaults: RawDefaults,
     endpoints: List<RawEndpoint>,
@@ -30,6 +31,11 @@ raw_table!(RawStore {
     url_env: String,
     url_file: String,
     max_connections: i128,
+});
+
+raw_table!(RawRetention {
+    probes: Duration,
+    hourly_sums: Duration,
 });
 
 raw_table!(RawLog {
@@ -141,6 +147,7 @@ raw_table!(RawScenario {
 pub(super) const TABLES: &[(&str, &[&str])] = &[
     ("", RawConfig::KEYS),
     ("store", RawStore::KEYS),
+    ("retention", RawRetention::KEYS),
     ("log", RawLog::KEYS),
     ("defaults", RawDefaults::KEYS),
     ("endpoints", RawEndpoint::KEYS),

@@ -4,6 +4,7 @@ use crate::budget::Budget;
 use crate::endpoint::{Api, Connection, Extras, Limits};
 use crate::length::Tokenizer;
 use crate::scenario::Recipe;
+use crate::store::Retention;
 use canary_gen::Form;
 use secrecy::SecretString;
 use std::path::PathBuf;
@@ -18,6 +19,8 @@ pub struct Config {
     pub key_ring_file: PathBuf,
     /// Where facts are recorded.
     pub store: Store,
+    /// How long facts are kept.
+    pub retention: Retention,
     /// What is logged and how.
     pub log: Log,
     /// What is probed; at least one, names unique.

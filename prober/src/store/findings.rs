@@ -147,9 +147,11 @@ pub(super) async fn insert_finding(
     let tokens = || record.map.iter().filter_map(|part| part.tokens);
     sqlx::query(
         "/* insert_finding */
-         insert into findings (round_id, probe_id, kind, certainty, found_at, donor_tenant_id, donor_probe,
-                               donor_relation, planted_at, slots, first_token, last_token, detail)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
+         insert into findings (round_id, probe_id, probe_planned_at, tenant_id, kind, certainty, found_at,
+                               donor_tenant_id, donor_probe, donor_relation, planted_at, slots, first_token, last_token,
+                               detail)
+         select $1, id, planned_at, tenant_id, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13
+         from probes where id = $2",
     )
     .bind(round.0)
     .bind(bigint(probe.get()))

@@ -11,6 +11,8 @@ mod probes;
 mod report;
 mod rounds;
 mod spending;
+mod sums;
+mod upkeep;
 
 pub use endpoints::{EndpointFacts, RegisteredEndpoint, RegisteredTenant};
 pub use findings::{DonorRecord, FindingRecord, Part, Relation};
@@ -18,6 +20,7 @@ pub use probes::{NewProbe, ProbeRecord, SentRecord, Usage};
 pub use report::Counts;
 pub use rounds::{History, NewRound, RoundEnd, RoundRecord, SkippedRound};
 pub use spending::Standing;
+pub use upkeep::{Pruned, Retention, SchemaState};
 
 use secrecy::{ExposeSecret, SecretString};
 use sqlx::ConnectOptions as _;
@@ -128,6 +131,16 @@ impl Store {
     /// # Errors
     /// When it cannot be reached or started, or holds a schema this version does not know.
     pub async fn open(location: &Location) -> Result<Self, StoreError> {
+        let store = Self::attach(location).await?;
+        store.migrate().await?;
+        Ok(store)
+    }
+
+    /// Opens the database with whatever schema it has.
+    ///
+    /// # Errors
+    /// When it cannot be reached or started.
+    pub async fn attach(location: &Location) -> Result<Self, StoreError> {
         match location {
             Location::Server {
                 url,
@@ -197,13 +210,23 @@ impl Store {
             .connect_with(options.disable_statement_logging())
             .await
             .map_err(StoreError::Connect)?;
-        MIGRATIONS.run(&pool).await.map_err(StoreError::Migrate)?;
         Ok(Self {
             pool,
             turns: Arc::new(Semaphore::new(max_connections as usize)),
             #[cfg(feature = "embedded-postgres")]
             embedded: None,
         })
+    }
+
+    /// Brings the schema up to date. Several at once wait for each other.
+    ///
+    /// # Errors
+    /// When a migration fails, or the schema is one this version does not know.
+    pub async fn migrate(&self) -> Result<(), StoreError> {
+        MIGRATIONS
+            .run(&self.pool)
+            .await
+            .map_err(StoreError::Migrate)
     }
 
     /// Where a person can look at the tables of the embedded Postgres; `None` for a server.

@@ -2,6 +2,7 @@
 
 use super::findings::{FindingRecord, insert_finding};
 use super::spending::settle;
+use super::sums::add_probe;
 use super::{Store, StoreError, bigint, integer, query_error};
 use crate::budget::Cost;
 use crate::ids::{RoundId, TenantId};
@@ -117,6 +118,13 @@ impl Store {
         .await
         .map_err(query_error(act))?;
         let known = planned.len();
+        sqlx::query(
+            "/* partitions */ select weekly_partition('probes', $1), weekly_partition('sightings', $1)",
+        )
+        .bind(now)
+        .execute(&mut *transaction)
+        .await
+        .map_err(query_error(act))?;
         let numbers: Result<Vec<_>, StoreError> = planned.into_iter().map(number).collect();
         let mut numbers = numbers?;
         for NewProbe {
@@ -210,12 +218,13 @@ impl Store {
     pub async fn record_probe(&self, record: &ProbeRecord) -> Result<(), StoreError> {
         let act = "record a probe";
         let mut transaction = self.pool.begin().await.map_err(query_error(act))?;
-        let fresh = sqlx::query(
+        let fresh: Option<OffsetDateTime> = sqlx::query_scalar(
             "/* record_probe */
              update probes set finished_at = $2, outcome = $3, status = $4, finish_reason = $5, prompt_tokens = $6,
                     completion_tokens = $7, cached_tokens = $8, response_bytes = $9, ttft_ms = $10,
                     duration_ms = $11, own_canaries = $12, verdict = $13, reason = $14
-             where id = $1 and finished_at is null",
+             where id = $1 and finished_at is null
+             returning planned_at",
         )
         .bind(bigint(record.probe.get()))
         .bind(record.finished_at)
@@ -231,13 +240,12 @@ impl Store {
         .bind(integer(record.own_canaries))
         .bind(record.verdict)
         .bind(record.reason)
-        .execute(&mut *transaction)
+        .fetch_optional(&mut *transaction)
         .await
-        .map_err(query_error(act))?
-        .rows_affected()
-            == 1;
-        if fresh {
-            insert_sightings(&mut transaction, record).await?;
+        .map_err(query_error(act))?;
+        if let Some(planned_at) = fresh {
+            insert_sightings(&mut transaction, record, planned_at).await?;
+            add_probe(&mut transaction, record.probe, record.finished_at).await?;
             for finding in &record.findings {
                 let of = (record.round, record.probe, record.finished_at);
                 insert_finding(&mut transaction, of, finding).await?;
@@ -251,14 +259,16 @@ impl Store {
 async fn insert_sightings(
     connection: &mut PgConnection,
     record: &ProbeRecord,
+    planned_at: OffsetDateTime,
 ) -> Result<(), StoreError> {
     for seen in &record.seen {
         let identity = seen.sighting.identity;
         sqlx::query(
             "/* insert_sighting */
              insert into sightings (probe_id, donor_tenant, donor_probe, slot, key_id, form, strength, own, place,
-                                    byte_offset, byte_length, occurrences, damages, weight_bits, views)
-             values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)",
+                                    byte_offset, byte_length, occurrences, damages, weight_bits, views,
+                                    probe_planned_at)
+             values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)",
         )
         .bind(bigint(record.probe.get()))
         .bind(bigint(identity.tenant.get()) as i16)
@@ -275,6 +285,7 @@ async fn insert_sightings(
         .bind(i16::from(seen.sighting.proof.damages()))
         .bind(integer(seen.sighting.weight_bits))
         .bind(seen.sighting.views.to_string())
+        .bind(planned_at)
         .execute(&mut *connection)
         .await
         .map_err(query_error("record a sighting"))?;

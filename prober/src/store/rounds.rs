@@ -1,6 +1,7 @@
 //! Rounds.
 
 use super::findings::{FindingRecord, insert_finding};
+use super::sums::{Ended, add_round};
 use super::{Store, StoreError, bigint, integer, query_error};
 use crate::ids::{EndpointId, RoundId};
 use crate::judge::{RoundCounts, RoundVerdict};
@@ -138,11 +139,12 @@ impl Store {
             ..
         } = end.counts;
         let mut transaction = self.pool.begin().await.map_err(query_error(act))?;
-        let fresh = sqlx::query(
+        let fresh: Option<(i64, String)> = sqlx::query_as(
             "/* finish_round */
              update rounds set state = 'finished', finished_at = $2, verdict = $3, reason = $4,
                     probes = $5, leaks = $6, asked = $7, recalled = $8, responses = $9, cancelled = $10
-             where id = $1 and state = 'running'",
+             where id = $1 and state = 'running'
+             returning endpoint_id, name",
         )
         .bind(end.round.0)
         .bind(end.finished_at)
@@ -154,12 +156,18 @@ impl Store {
         .bind(integer(recalled))
         .bind(end.counts.responses().trials() as i32)
         .bind(integer(cancelled))
-        .execute(&mut *transaction)
+        .fetch_optional(&mut *transaction)
         .await
-        .map_err(query_error(act))?
-        .rows_affected()
-            == 1;
-        if fresh {
+        .map_err(query_error(act))?;
+        if let Some((endpoint, name)) = fresh {
+            let ended = Ended {
+                endpoint: EndpointId(endpoint),
+                name: &name,
+                at: end.finished_at,
+                verdict: end.verdict.as_str(),
+                counts: end.counts.clone(),
+            };
+            add_round(&mut transaction, &ended).await?;
             for (probe, finding) in &end.findings {
                 let of = (end.round, *probe, end.finished_at);
                 insert_finding(&mut transaction, of, finding).await?;
@@ -207,10 +215,10 @@ impl Store {
         let act = "sum up a scenario's rounds";
         let row = sqlx::query(
             "/* history */
-             select count(*) as rounds, coalesce(sum(responses), 0)::bigint as responses,
+             select coalesce(sum(rounds), 0)::bigint as rounds, coalesce(sum(responses), 0)::bigint as responses,
                     coalesce(sum(leaks), 0)::bigint as leaks, coalesce(sum(asked), 0)::bigint as asked,
                     coalesce(sum(recalled), 0)::bigint as recalled
-             from rounds where endpoint_id = $1 and name = $2 and state = 'finished'",
+             from round_sums where endpoint_id = $1 and name = $2 and span = 'day' and verdict <> 'skipped'",
         )
         .bind(endpoint.0)
         .bind(name)
@@ -235,7 +243,9 @@ impl Store {
     /// # Errors
     /// When the database fails.
     pub async fn skip_round(&self, skipped: &SkippedRound) -> Result<(), StoreError> {
-        sqlx::query(
+        let act = "record a skipped round";
+        let mut transaction = self.pool.begin().await.map_err(query_error(act))?;
+        let fresh = sqlx::query(
             "/* skip_round */
              insert into rounds (endpoint_id, scenario, name, state, due_at, started_at, reason)
              values ($1, $2, $3, 'skipped', $4, $5, $6)
@@ -247,9 +257,21 @@ impl Store {
         .bind(skipped.due_at)
         .bind(skipped.skipped_at)
         .bind(&skipped.reason)
-        .execute(&self.pool)
+        .execute(&mut *transaction)
         .await
-        .map_err(query_error("record a skipped round"))?;
-        Ok(())
+        .map_err(query_error(act))?
+        .rows_affected()
+            == 1;
+        if fresh {
+            let ended = Ended {
+                endpoint: skipped.endpoint,
+                name: &skipped.name,
+                at: skipped.skipped_at,
+                verdict: "skipped",
+                counts: RoundCounts::default(),
+            };
+            add_round(&mut transaction, &ended).await?;
+        }
+        transaction.commit().await.map_err(query_error(act))
     }
 }

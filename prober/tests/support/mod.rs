@@ -90,6 +90,8 @@ impl TestDatabase {
             "findings",
             "spending",
             "builds",
+            "probe_sums",
+            "round_sums",
         ] {
             let rows: Vec<String> = sqlx::query_scalar(sqlx::AssertSqlSafe(format!(
                 "select t::text from {table} t"

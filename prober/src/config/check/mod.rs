@@ -36,6 +36,7 @@ pub(super) fn config(
     let data_dir = check.data_dir(raw);
     let key_ring_file = check.key_ring_file(raw, data_dir.as_deref());
     let store = check.store(&raw.store.table());
+    let retention = check.retention(&raw.retention.table());
     let log = check.log(&raw.log.table());
     let endpoints = check.endpoints(raw);
     let scenarios = check.scenarios(raw);
@@ -55,6 +56,7 @@ pub(super) fn config(
         data_dir: data_dir?,
         key_ring_file: key_ring_file?,
         store: store?,
+        retention: retention?,
         log: log?,
         endpoints,
         scenarios: scenarios?,

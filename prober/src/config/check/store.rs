@@ -3,10 +3,12 @@
 use super::{Check, url};
 use crate::config::document::{At, Field};
 use crate::config::mistake::Place;
-use crate::config::raw::RawStore;
+use crate::config::raw::{RawRetention, RawStore};
 use crate::config::secret;
 use crate::config::types::{Database, Store};
+use crate::store::Retention;
 use secrecy::{ExposeSecret, SecretString};
+use std::time::Duration;
 
 /// Wins over whatever the file says.
 const VARIABLE: &str = "DATABASE_URL";
@@ -36,6 +38,19 @@ impl Check<'_> {
         Some(Store {
             database: database?,
             max_connections: max_connections? as u32,
+        })
+    }
+
+    pub(super) fn retention(&mut self, raw: &RawRetention) -> Option<Retention> {
+        let days = |days: u64| Duration::from_secs(days * 24 * 3_600);
+        // Over a week: whoever planted what leaks must still be known. Up to what a timestamp can be taken back.
+        let range = days(8)..=days(36_500);
+        let probes = self.duration(&raw.probes, days(90), range.clone());
+        let hours = self.duration(&raw.hourly_sums, days(400), range);
+        let kept = |kept: Duration| time::Duration::seconds(kept.as_secs().cast_signed());
+        Some(Retention {
+            probes: kept(probes?),
+            hours: kept(hours?),
         })
     }
 

@@ -3,6 +3,7 @@
 use super::*;
 use crate::config::{Database, Log, LogFormat, Store};
 use crate::scenario::{Load, Recipe};
+use crate::store::Retention;
 use canary_gen::Form;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -33,6 +34,10 @@ fn config(scenarios: Vec<Scenario>) -> Config {
         store: Store {
             database: Database::Embedded,
             max_connections: 8,
+        },
+        retention: Retention {
+            probes: time::Duration::days(90),
+            hours: time::Duration::days(400),
         },
         log: Log {
             format: LogFormat::Human,

@@ -1,0 +1,82 @@
+//! Sums by the hour and the day, added in the transaction that records what is summed.
+
+use super::{StoreError, bigint, query_error};
+use crate::ids::EndpointId;
+use crate::judge::RoundCounts;
+use canary_gen::ProbeNumber;
+use sqlx::PgConnection;
+use time::OffsetDateTime;
+
+/// A round that has ended or was skipped.
+pub(super) struct Ended<'a> {
+    pub(super) endpoint: EndpointId,
+    /// Of its scenario.
+    pub(super) name: &'a str,
+    pub(super) at: OffsetDateTime,
+    /// The verdict's name, or `skipped`.
+    pub(super) verdict: &'static str,
+    pub(super) counts: RoundCounts,
+}
+
+/// Adds a recorded probe that was judged at a moment. Must be called once for each.
+pub(super) async fn add_probe(
+    connection: &mut PgConnection,
+    probe: ProbeNumber,
+    judged_at: OffsetDateTime,
+) -> Result<(), StoreError> {
+    // In a fixed order of rows: so two transactions never wait for each other.
+    sqlx::query(
+        "/* add_probe */
+         insert into probe_sums as sums (span, begins_at, endpoint_id, name, role, verdict, reason, probes,
+                                         prompt_tokens, answer_tokens, response_bytes, duration_ms)
+         select span, span_begin(span, $2), endpoint_id, name, role, probes.verdict, coalesce(probes.reason, ''), 1,
+                coalesce(prompt_tokens, 0), coalesce(completion_tokens, 0), coalesce(response_bytes, 0),
+                coalesce(duration_ms, 0)
+         from probes join rounds on rounds.id = round_id cross join (values ('day'), ('hour')) spans (span)
+         where probes.id = $1
+         order by span
+         on conflict on constraint probe_sums_once do update
+         set probes = sums.probes + 1, prompt_tokens = sums.prompt_tokens + excluded.prompt_tokens,
+             answer_tokens = sums.answer_tokens + excluded.answer_tokens,
+             response_bytes = sums.response_bytes + excluded.response_bytes,
+             duration_ms = sums.duration_ms + excluded.duration_ms",
+    )
+    .bind(bigint(probe.get()))
+    .bind(judged_at)
+    .execute(connection)
+    .await
+    .map_err(query_error("add a probe to the sums"))?;
+    Ok(())
+}
+
+/// Adds a round. Must be called once for each.
+pub(super) async fn add_round(
+    connection: &mut PgConnection,
+    ended: &Ended<'_>,
+) -> Result<(), StoreError> {
+    let counts = &ended.counts;
+    sqlx::query(
+        "/* add_round */
+         insert into round_sums as sums (span, begins_at, endpoint_id, name, verdict, rounds, responses, leaks, asked,
+                                         recalled)
+         select span, span_begin(span, $1), $2, $3, $4, 1, $5, $6, $7, $8
+         from (values ('day'), ('hour')) spans (span)
+         order by span
+         on conflict on constraint round_sums_once do update
+         set rounds = sums.rounds + 1, responses = sums.responses + excluded.responses,
+             leaks = sums.leaks + excluded.leaks, asked = sums.asked + excluded.asked,
+             recalled = sums.recalled + excluded.recalled",
+    )
+    .bind(ended.at)
+    .bind(ended.endpoint.0)
+    .bind(ended.name)
+    .bind(ended.verdict)
+    .bind(bigint(counts.responses().trials()))
+    .bind(bigint(counts.leaks.into()))
+    .bind(bigint(counts.asked.into()))
+    .bind(bigint(counts.recalled.into()))
+    .execute(connection)
+    .await
+    .map_err(query_error("add a round to the sums"))?;
+    Ok(())
+}
