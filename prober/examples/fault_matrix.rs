@@ -195,11 +195,16 @@ async fn matrix(store: &Store, args: &Args) -> bool {
 }
 
 fn head(seeds: u64, scenarios: &[String]) -> String {
+    let under = if seeds == 1 {
+        "one seed".to_owned()
+    } else {
+        format!("{seeds} seeds")
+    };
     let mut text = format!(
         "# Which scenario finds which fault\n\nWritten by `scripts/with-postgres cargo run --release -p prober --example \
          fault_matrix -- --seeds {seeds} --write docs/fault-matrix.md`.\n\n\
          Each fault of the simulated engine ([faults.md](faults.md)) at probability 1, each scenario \
-         ([scenarios.md](scenarios.md)) under {seeds} seeds on a small engine \
+         ([scenarios.md](scenarios.md)) under {under} on a small engine \
          (`prober/tests/support/sites.rs`): under how many of them it had a finding within {ROUNDS} rounds; empty for none. \
          The last columns name the scenario that found it under all of them soonest, the mean time and tokens of prompts \
          until the finding's round had ended, and what was found. Times are those of a shared machine.\n\n| fault |"
