@@ -1,4 +1,4 @@
-//! The clock is one method, so that every decision about time can be tested without sleeping.
+//! The clock is passed in, so that every decision about time can be tested without sleeping.
 
 use std::sync::{Mutex, PoisonError};
 use time::{Duration, OffsetDateTime};
@@ -7,6 +7,11 @@ use time::{Duration, OffsetDateTime};
 pub trait Clock: Send + Sync {
     /// The present moment, in UTC.
     fn now(&self) -> OffsetDateTime;
+
+    /// How long to sleep until a moment; nothing if it has come. A clock of another speed says otherwise.
+    fn until(&self, moment: OffsetDateTime) -> std::time::Duration {
+        std::time::Duration::try_from(moment - self.now()).unwrap_or_default()
+    }
 }
 
 /// The operating system's clock.
@@ -52,6 +57,10 @@ impl Clock for FixedClock {
 impl<C: Clock + ?Sized> Clock for std::sync::Arc<C> {
     fn now(&self) -> OffsetDateTime {
         (**self).now()
+    }
+
+    fn until(&self, moment: OffsetDateTime) -> std::time::Duration {
+        (**self).until(moment)
     }
 }
 

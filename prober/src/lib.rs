@@ -23,3 +23,4 @@ pub mod round;
 pub mod scenario;
 pub mod store;
 pub mod terminal;
+pub mod watch;

@@ -8,6 +8,7 @@ use prober::judge::{Finding, RoundCounts, RoundVerdict};
 use prober::scenario::{Cancel, PlannedHead, PlannedProbe, Role};
 use prober::store::{EndpointFacts, Location, NewProbe, RoundEnd, SkippedRound, Store, StoreError};
 use secrecy::SecretString;
+use std::time::Duration;
 use support::records::{facts, new_round, plan};
 use support::*;
 use time::macros::datetime;
@@ -35,11 +36,18 @@ async fn every_act_of_a_round_may_be_repeated_and_changes_nothing_the_second_tim
     let key = KeyRing::from_root(&[1; 32]).minting().id();
     let order = plan();
     let round = new_round(endpoint.id, key, NOW);
+    let lines = [round.name.clone()];
+    store.open_lines(endpoint.id, &lines, NOW).await.unwrap();
+    store.open_lines(endpoint.id, &lines, NOW).await.unwrap();
+    let minute = Duration::from_secs(60);
+    let gained = store.lease(&[endpoint.id], "one", minute, 1).await;
     let skipped = SkippedRound {
-        endpoint: endpoint.id,
+        lease: gained.unwrap().remove(0).lease,
         scenario: "crosstalk",
         name: "crosstalk".to_owned(),
         due_at: NOW,
+        last_due_at: NOW,
+        ticks: 1,
         skipped_at: NOW + time::Duration::SECOND,
         reason: "late".to_owned(),
     };

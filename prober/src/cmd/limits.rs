@@ -54,6 +54,7 @@ pub async fn run(args: Args) -> Result<ExitCode, CommandError> {
         clock: clock.clone(),
         patience: PATIENCE,
         observer: progress::bars(),
+        tenure: None,
         stop,
     };
     let seed = args.seed.unwrap_or_else(random_seed);

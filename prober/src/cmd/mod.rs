@@ -11,7 +11,6 @@ pub mod replay;
 pub mod run;
 pub mod simulate;
 
-mod desk;
 mod progress;
 mod signals;
 mod upkeep;
@@ -20,6 +19,7 @@ use crate::config::{Config, ConfigErrors, Database};
 use crate::round::{RoundError, SessionError};
 use crate::store::{Location, StoreError};
 use crate::terminal::say;
+use crate::watch::InstanceError;
 use canary_gen::key_file::KeyFileError;
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -53,6 +53,9 @@ pub enum CommandError {
     /// An endpoint could not be made ready.
     #[error(transparent)]
     Session(#[from] SessionError),
+    /// Another prober runs here, or its name cannot be kept.
+    #[error(transparent)]
+    Instance(#[from] InstanceError),
     /// A round could not be carried through.
     #[error(transparent)]
     Round(#[from] RoundError),

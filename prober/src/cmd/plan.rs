@@ -2,15 +2,15 @@
 
 mod report;
 
-use super::desk::{not_run_since_change, seed_number};
 use super::{CommandError, ConfigArg, Format, exit, location, print};
 use crate::budget::{Cost, day_of, of_schedule};
 use crate::clock::{Clock as _, SystemClock};
 use crate::config::{Config, Endpoint};
-use crate::plan::{Claim, Order, Planner, forecast};
+use crate::plan::{Claim, Order, Timetable, forecast};
 use crate::round::order_at;
 use crate::scenario;
 use crate::store::{Standing, Store};
+use crate::watch::{not_run_since_change, seed_number};
 use canary_gen::{Seed, key_file};
 use report::{EndpointPlan, Plan, ScenarioPlan};
 use std::process::ExitCode;
@@ -68,10 +68,10 @@ pub async fn run(args: Args) -> Result<ExitCode, CommandError> {
         until,
         endpoints: Vec::new(),
     };
-    let planner = Planner::new(&config, &label, now);
+    let timetable = Timetable::new(&config, &label);
     for endpoint in endpoints {
         let (standing, assumed) = standing(store.as_ref(), endpoint, now, assumed.clone()).await;
-        let orders = planner.upcoming(&endpoint.name, until);
+        let orders = timetable.upcoming(&endpoint.name, now, until);
         let outlook = Outlook {
             config: &config,
             endpoint,

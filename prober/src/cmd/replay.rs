@@ -68,6 +68,7 @@ pub async fn run(args: Args) -> Result<ExitCode, CommandError> {
         clock,
         patience: PATIENCE,
         observer: progress::bars(),
+        tenure: None,
         stop,
     };
     let order = RoundOrder {

@@ -21,8 +21,9 @@ mod suggest;
 mod types;
 mod units;
 
+pub(crate) use check::name;
 pub use mistake::{ConfigErrors, Mistake};
-pub use types::{Config, Database, Endpoint, Log, LogFormat, Scenario, Store, Tenant};
+pub use types::{Config, Database, Endpoint, Fleet, Log, LogFormat, Scenario, Store, Tenant};
 
 use mistake::Mistakes;
 use std::ffi::OsString;

@@ -20,6 +20,7 @@ raw_table!(RawConfig {
     key_ring_file: String,
     store: RawStore,
     retention: RawRetention,
+    fleet: RawFleet,
     log: RawLog,
     defaults: RawDefaults,
     endpoints: List<RawEndpoint>,
@@ -36,6 +37,12 @@ raw_table!(RawStore {
 raw_table!(RawRetention {
     probes: Duration,
     hourly_sums: Duration,
+});
+
+raw_table!(RawFleet {
+    labels: List<String>,
+    lease: Duration,
+    rounds_at_once: i128,
 });
 
 raw_table!(RawLog {
@@ -55,6 +62,7 @@ raw_table!(RawEndpoint {
     name: String,
     api: String,
     base_url: String,
+    labels: List<String>,
     model: String,
     context_tokens: i128,
     stream: bool,
@@ -148,6 +156,7 @@ pub(super) const TABLES: &[(&str, &[&str])] = &[
     ("", RawConfig::KEYS),
     ("store", RawStore::KEYS),
     ("retention", RawRetention::KEYS),
+    ("fleet", RawFleet::KEYS),
     ("log", RawLog::KEYS),
     ("defaults", RawDefaults::KEYS),
     ("endpoints", RawEndpoint::KEYS),

@@ -21,6 +21,8 @@ pub struct Config {
     pub store: Store,
     /// How long facts are kept.
     pub retention: Retention,
+    /// How this prober shares the work with others.
+    pub fleet: Fleet,
     /// What is logged and how.
     pub log: Log,
     /// What is probed; at least one, names unique.
@@ -67,6 +69,17 @@ pub enum Database {
     },
 }
 
+/// How a prober shares the work with others that use the same database.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fleet {
+    /// It takes endpoints only whose labels are all among these. `[a-z0-9-]{1,63}` each.
+    pub labels: Vec<String>,
+    /// How long it has an endpoint for itself without a word to the database, 5 seconds to an hour.
+    pub lease: Duration,
+    /// At so many endpoints it has rounds at once, 1 to 1000.
+    pub rounds_at_once: usize,
+}
+
 /// What is logged and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Log {
@@ -90,6 +103,8 @@ pub enum LogFormat {
 pub struct Endpoint {
     /// Unique, `[a-z0-9-]{1,63}`.
     pub name: String,
+    /// Only probers with all of these labels take it (regions, networks). `[a-z0-9-]{1,63}` each.
+    pub labels: Vec<String>,
     /// The wire format.
     pub api: Api,
     /// `http` or `https`, without credentials, query, fragment or a slash at the end.

@@ -12,9 +12,9 @@
 //! Pure: the present moment comes in as an argument.
 
 mod grid;
-mod planner;
 mod ration;
+mod timetable;
 
 pub use grid::{Grid, Tick};
-pub use planner::{Due, Order, Planner, SkipReason, Skipped};
 pub use ration::{Claim, Rank, choose, forecast};
+pub use timetable::{Due, Order, SkipReason, Skipped, Timetable};

@@ -3,7 +3,7 @@
 use super::{Executor, RoundError, RoundOrder, Session, without_report};
 use crate::budget::{Cost, day_of, of_schedule};
 use crate::scenario::{self, Order, Schedule};
-use crate::store::{Standing, StoreError};
+use crate::store::{Decided, Standing, StoreError};
 
 impl Session {
     /// What a round costs at most, calibration included where this session has learnt nothing yet.
@@ -30,6 +30,18 @@ impl Executor {
         let name = &session.endpoint.name;
         let day = day_of(self.clock.now());
         self.patiently(|| self.store.standing(name, day)).await
+    }
+
+    /// How far the time grids of a session's endpoint are decided upon.
+    ///
+    /// # Errors
+    /// When the database fails for longer than we wait.
+    pub async fn decided(&self, session: &Session) -> Result<Decided, StoreError> {
+        let id = session.id();
+        let mut decided = self
+            .patiently(async || self.store.decided(&[id]).await)
+            .await?;
+        Ok(decided.remove(&id).unwrap_or_default())
     }
 
     /// Refuses a round that does not fit into what is left of the day's budget.

@@ -16,6 +16,7 @@ mod probe;
 mod report;
 mod running;
 mod session;
+mod tenure;
 mod text;
 mod together;
 
@@ -27,6 +28,7 @@ pub use report::{
 };
 pub(crate) use session::order_at;
 pub use session::{Session, SessionError, State as SessionState};
+pub use tenure::Tenure;
 pub(crate) use text::grouped;
 
 use crate::budget::Cost;
@@ -114,6 +116,9 @@ pub enum RoundError {
         /// What is known of the round so far, if it had begun.
         report: Option<Box<RoundReport>>,
     },
+    /// Another prober has the endpoint now. Nothing was sent, and there is no round.
+    #[error("the lease of the endpoint was lost before the round began")]
+    LeaseLost,
     /// The day's budget does not allow it. Nothing was sent, and there is no round.
     #[error(
         "the budget of endpoint `{endpoint}` does not allow the round: it takes up to {needs}, and {spent} were spent today (wait for the next day in UTC, or raise `budget`)"
@@ -141,6 +146,8 @@ pub struct Executor {
     pub patience: Duration,
     /// Shows progress.
     pub observer: Observer,
+    /// The right to probe the endpoint, for rounds that are due; `None` for those started by hand.
+    pub tenure: Option<Arc<Tenure>>,
     /// When it is cancelled, no further step begins; the probes under way end within their limits,
     /// and the round is recorded as far as it got.
     pub stop: CancellationToken,
@@ -161,8 +168,10 @@ impl Executor {
         let plan = order.plan(session);
         let main = scenario::schedule(&plan);
         self.afford(session, &plan, &main).await?;
-        let id = self.begin(session, order, &plan).await;
-        let id = id.map_err(without_report)?;
+        let id = match self.begin(session, order, &plan).await {
+            Err(StoreError::LeaseLost) => return Err(RoundError::LeaseLost),
+            begun => begun.map_err(without_report)?,
+        };
         let settled = session.settle_lengths(&main, id).await;
         let need = |form, layout| session.need(form, layout);
         let calibration = scenario::calibration(&plan, &main, need);
@@ -219,6 +228,7 @@ impl Executor {
             key,
             due_at: order.due_at,
             started_at: self.clock.now(),
+            lease: self.tenure.as_ref().map(|tenure| tenure.lease.clone()),
         };
         self.patiently(|| self.store.register_key(key, round.started_at))
             .await?;
@@ -244,6 +254,20 @@ impl Executor {
         let now = self.clock.now();
         self.patiently(|| self.store.plan_probes(round, &probes, now))
             .await
+    }
+
+    /// Whether requests may leave: nobody else can have the endpoint.
+    fn may_send(&self) -> bool {
+        let tenure = self.tenure.as_ref();
+        tenure.is_none_or(|tenure| tenure.is_held(Instant::now()))
+    }
+
+    /// Waits until requests must not go on.
+    async fn must_not_send(&self) {
+        match &self.tenure {
+            Some(tenure) => tenure.lost().await,
+            None => std::future::pending().await,
+        }
     }
 
     /// Repeats an act of the store until it succeeds, fails for good, or patience ends. Every act

@@ -19,6 +19,7 @@ use canary_gen::{Document, DocumentSpec, ProbeNumber, Question, Slot};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::time::{Instant, sleep, sleep_until};
+use tokio_util::sync::CancellationToken;
 
 /// In a list, a canary takes so many tokens more than itself.
 const LIST_TOKENS: f64 = 3.0;
@@ -41,6 +42,8 @@ pub(super) enum ProbeError {
     Void(Preflight),
     /// The day's budget does not allow it; nothing was sent.
     OverBudget,
+    /// Another prober may have the endpoint; nothing was sent.
+    LeaseLost,
     /// The weaver panicked; the panic is in the log.
     Weaver,
 }
@@ -113,6 +116,9 @@ impl Going {
             .await?;
         place.begin().await;
         sleep(Duration::from_millis(planned.after_ms.into())).await;
+        if !executor.may_send() {
+            return Err(ProbeError::LeaseLost);
+        }
         let (exchange, heard) = self.send(ready.prepared).await;
         let woven = (&ready.document, tokens_estimated);
         let limit = learn(executor, session, planned, woven, counted, &exchange).await?;
@@ -211,22 +217,24 @@ impl Going {
         let mut listener = Listener::new(self.executor.ring.clone());
         let begun = Instant::now();
         let client = &self.session.clients[self.planned.tenant];
-        let exchange = match self.planned.cancel {
-            None => endpoint::send(client, prepared, &mut listener).await,
+        let leaving = match self.planned.cancel {
+            None => None,
             Some(Cancel::AfterMs(ms)) => {
-                let leave = begun + Duration::from_millis(ms.into());
-                tokio::select! {
-                    exchange = endpoint::send(client, prepared, &mut listener) => exchange,
-                    () = sleep_until(leave) => Exchange::cancelled(begun.elapsed()),
-                }
+                Some(Leaving::At(begun + Duration::from_millis(ms.into())))
             }
-            Some(Cancel::AfterPieces(pieces)) => {
-                let leave = listener.after_pieces(pieces);
-                tokio::select! {
-                    exchange = endpoint::send(client, prepared, &mut listener) => exchange,
-                    () = leave.cancelled() => Exchange::cancelled(begun.elapsed()),
-                }
+            Some(Cancel::AfterPieces(pieces)) => Some(Leaving::When(listener.after_pieces(pieces))),
+        };
+        let leave = async {
+            match leaving {
+                None => std::future::pending().await,
+                Some(Leaving::At(moment)) => sleep_until(moment).await,
+                Some(Leaving::When(heard)) => heard.cancelled().await,
             }
+        };
+        let exchange = tokio::select! {
+            exchange = endpoint::send(client, prepared, &mut listener) => exchange,
+            () = leave => Exchange::cancelled(begun.elapsed()),
+            () = self.executor.must_not_send() => Exchange::cancelled(begun.elapsed()),
         };
         (exchange, listener.finish())
     }
@@ -337,6 +345,12 @@ impl Going {
             length_error: length_error(planned, &exchange),
         })
     }
+}
+
+/// When a client goes away.
+enum Leaving {
+    At(Instant),
+    When(CancellationToken),
 }
 
 /// The slots that the question asks for, of a list as many as the answer has room for.

@@ -50,6 +50,9 @@ impl Running<'_> {
             if self.executor.stop.is_cancelled() {
                 return Err(CutShort::Reason("stopped before its end".to_owned()));
             }
+            if !self.executor.may_send() {
+                return Err(CutShort::lease_lost());
+            }
             let steerable =
                 |probe: &PlannedProbe| self.session.need(probe.form, probe.layout) == Need::Nothing;
             if index >= calibration_steps && !step.iter().all(steerable) {
@@ -245,6 +248,10 @@ impl CutShort {
         }
     }
 
+    fn lease_lost() -> Self {
+        Self::Reason("the lease of its endpoint was lost before its end".to_owned())
+    }
+
     pub(super) fn uncounted(error: &CountError) -> Self {
         Self::Reason(format!("lengths could not be counted: {error}"))
     }
@@ -256,6 +263,7 @@ impl From<probe::ProbeError> for CutShort {
             probe::ProbeError::Store(error) => Self::Store(error),
             probe::ProbeError::Void(preflight) => Self::Reason(format!("void: {preflight}")),
             probe::ProbeError::OverBudget => Self::OverBudget,
+            probe::ProbeError::LeaseLost => Self::lease_lost(),
             probe::ProbeError::Weaver => Self::Reason("void: weaving a document failed".to_owned()),
         }
     }

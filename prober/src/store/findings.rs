@@ -149,9 +149,9 @@ pub(super) async fn insert_finding(
         "/* insert_finding */
          insert into findings (round_id, probe_id, probe_planned_at, tenant_id, kind, certainty, found_at,
                                donor_tenant_id, donor_probe, donor_relation, planted_at, slots, first_token, last_token,
-                               detail)
-         select $1, id, planned_at, tenant_id, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13
-         from probes where id = $2",
+                               detail, late)
+         select $1, probes.id, planned_at, tenant_id, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, state = 'lost'
+         from probes join rounds on rounds.id = $1 where probes.id = $2",
     )
     .bind(round.0)
     .bind(bigint(probe.get()))

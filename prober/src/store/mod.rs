@@ -7,6 +7,7 @@
 mod embedded;
 mod endpoints;
 mod findings;
+mod leases;
 mod probes;
 mod report;
 mod rounds;
@@ -16,6 +17,7 @@ mod upkeep;
 
 pub use endpoints::{EndpointFacts, RegisteredEndpoint, RegisteredTenant};
 pub use findings::{DonorRecord, FindingRecord, Part, Relation};
+pub use leases::{Decided, Gained, Lease};
 pub use probes::{NewProbe, ProbeRecord, SentRecord, Usage};
 pub use report::Counts;
 pub use rounds::{History, NewRound, RoundEnd, RoundRecord, SkippedRound};
@@ -81,6 +83,9 @@ pub enum StoreError {
         /// What it said.
         reason: String,
     },
+    /// Another prober has the endpoint now; nothing was recorded.
+    #[error("the lease of the endpoint was lost")]
+    LeaseLost,
     /// This binary has no embedded Postgres.
     #[error(
         "this build has no embedded Postgres (set DATABASE_URL or `store.url`, or build with the feature `embedded-postgres`)"

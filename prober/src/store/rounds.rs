@@ -1,12 +1,13 @@
 //! Rounds.
 
 use super::findings::{FindingRecord, insert_finding};
+use super::leases::{Lease, decide, fence};
 use super::sums::{Ended, add_round};
 use super::{Store, StoreError, bigint, integer, query_error};
 use crate::ids::{EndpointId, RoundId};
 use crate::judge::{RoundCounts, RoundVerdict};
 use canary_gen::{KeyId, ProbeNumber};
-use sqlx::Row as _;
+use sqlx::{AssertSqlSafe, Row as _};
 use time::OffsetDateTime;
 
 /// A round about to begin.
@@ -30,6 +31,8 @@ pub struct NewRound {
     pub due_at: Option<OffsetDateTime>,
     /// When it began.
     pub started_at: OffsetDateTime,
+    /// The lease under which it is carried out; `None` if started by hand.
+    pub lease: Option<Lease>,
 }
 
 /// How a round ended.
@@ -47,17 +50,21 @@ pub struct RoundEnd {
     pub finished_at: OffsetDateTime,
 }
 
-/// A round that was due and did not happen.
+/// Ticks in a row at which a round was due and did not happen.
 #[derive(Clone, Debug)]
 pub struct SkippedRound {
-    /// Against which endpoint.
-    pub endpoint: EndpointId,
+    /// The lease under which this was decided.
+    pub lease: Lease,
     /// Which kind of scenario.
     pub scenario: &'static str,
     /// Its name in the configuration.
     pub name: String,
-    /// When it was due.
+    /// When the first of them was due.
     pub due_at: OffsetDateTime,
+    /// When the last of them was due.
+    pub last_due_at: OffsetDateTime,
+    /// How many there are.
+    pub ticks: u64,
     /// When it was skipped.
     pub skipped_at: OffsetDateTime,
     /// Why.
@@ -97,34 +104,57 @@ pub struct History {
 }
 
 impl Store {
-    /// Records that a round begins. Doing it twice finds the same round.
+    /// Records that a round begins, and that its tick is decided upon. Doing it twice finds the same round.
     ///
     /// # Errors
-    /// When the database fails.
+    /// When the database fails, or the round's lease was lost.
     pub async fn begin_round(&self, round: &NewRound) -> Result<RoundId, StoreError> {
-        sqlx::query_scalar(
+        let act = "begin a round";
+        let mut transaction = self.pool.begin().await.map_err(query_error(act))?;
+        if let Some(lease) = &round.lease {
+            fence(&mut transaction, lease).await?;
+        }
+        let once = match round.lease {
+            Some(_) => {
+                "(endpoint_id, name, due_at) where lease_token is not null and state <> 'lost'"
+            }
+            None => "(endpoint_id, name, started_at) where lease_token is null",
+        };
+        let insert = format!(
             "/* begin_round */
-             insert into rounds (endpoint_id, scenario, name, seed, key_id, state, due_at, started_at, plan, replay_of)
-             values ($1, $2, $3, $4, $5, 'running', $6, $7, $8, $9)
-             on conflict on constraint rounds_once do update set name = excluded.name
-             returning id",
-        )
-        .bind(round.endpoint.0)
-        .bind(round.scenario)
-        .bind(&round.name)
-        .bind(bigint(round.seed))
-        .bind(round.key.to_string())
-        .bind(round.due_at)
-        .bind(round.started_at)
-        .bind(&round.plan)
-        .bind(round.replay_of.map(|round| round.0))
-        .fetch_one(&self.pool)
-        .await
-        .map(RoundId)
-        .map_err(query_error("begin a round"))
+             insert into rounds (endpoint_id, scenario, name, seed, key_id, state, due_at, started_at, plan, replay_of,
+                                 prober, lease_token)
+             values ($1, $2, $3, $4, $5, 'running', $6, $7, $8, $9, $10, $11)
+             on conflict {once} do update set name = excluded.name
+             where rounds.lease_token is not distinct from excluded.lease_token
+             returning id"
+        );
+        let id: Option<i64> = sqlx::query_scalar(AssertSqlSafe(insert))
+            .bind(round.endpoint.0)
+            .bind(round.scenario)
+            .bind(&round.name)
+            .bind(bigint(round.seed))
+            .bind(round.key.to_string())
+            .bind(round.due_at)
+            .bind(round.started_at)
+            .bind(&round.plan)
+            .bind(round.replay_of.map(|round| round.0))
+            .bind(round.lease.as_ref().map(|lease| &lease.holder))
+            .bind(round.lease.as_ref().map(|lease| lease.token))
+            .fetch_optional(&mut *transaction)
+            .await
+            .map_err(query_error(act))?;
+        // Somebody has decided upon the tick before.
+        let id = id.ok_or(StoreError::LeaseLost)?;
+        if let (Some(_), Some(due_at)) = (&round.lease, round.due_at) {
+            decide(&mut transaction, (round.endpoint, &round.name), due_at).await?;
+        }
+        transaction.commit().await.map_err(query_error(act))?;
+        Ok(RoundId(id))
     }
 
-    /// Records how a round ended. Doing it twice changes nothing.
+    /// Records how a round ended. Doing it twice changes nothing. One that was lost meanwhile stays lost: what it
+    /// brings stands in its row, its findings are late, and no sum holds it, since its tick was given to another.
     ///
     /// # Errors
     /// When the database fails.
@@ -139,12 +169,13 @@ impl Store {
             ..
         } = end.counts;
         let mut transaction = self.pool.begin().await.map_err(query_error(act))?;
-        let fresh: Option<(i64, String)> = sqlx::query_as(
+        let fresh: Option<(i64, String, String)> = sqlx::query_as(
             "/* finish_round */
-             update rounds set state = 'finished', finished_at = $2, verdict = $3, reason = $4,
+             update rounds set state = case state when 'running' then 'finished' else state end, finished_at = $2,
+                    verdict = $3, reason = case state when 'running' then $4 else concat_ws('; ', reason, $4) end,
                     probes = $5, leaks = $6, asked = $7, recalled = $8, responses = $9, cancelled = $10
-             where id = $1 and state = 'running'
-             returning endpoint_id, name",
+             where id = $1 and finished_at is null
+             returning endpoint_id, name, state",
         )
         .bind(end.round.0)
         .bind(end.finished_at)
@@ -159,15 +190,18 @@ impl Store {
         .fetch_optional(&mut *transaction)
         .await
         .map_err(query_error(act))?;
-        if let Some((endpoint, name)) = fresh {
-            let ended = Ended {
-                endpoint: EndpointId(endpoint),
-                name: &name,
-                at: end.finished_at,
-                verdict: end.verdict.as_str(),
-                counts: end.counts.clone(),
-            };
-            add_round(&mut transaction, &ended).await?;
+        if let Some((endpoint, name, state)) = fresh {
+            if state == "finished" {
+                let ended = Ended {
+                    endpoint: EndpointId(endpoint),
+                    name: &name,
+                    at: end.finished_at,
+                    verdict: end.verdict.as_str(),
+                    rounds: 1,
+                    counts: end.counts.clone(),
+                };
+                add_round(&mut transaction, &ended).await?;
+            }
             for (probe, finding) in &end.findings {
                 let of = (end.round, *probe, end.finished_at);
                 insert_finding(&mut transaction, of, finding).await?;
@@ -238,25 +272,32 @@ impl Store {
         })
     }
 
-    /// Records that a due round did not happen, and why. Doing it twice changes nothing.
+    /// Records that due rounds did not happen, and why; their ticks are decided upon. Doing it twice changes
+    /// nothing.
     ///
     /// # Errors
-    /// When the database fails.
+    /// When the database fails, or the lease was lost.
     pub async fn skip_round(&self, skipped: &SkippedRound) -> Result<(), StoreError> {
         let act = "record a skipped round";
         let mut transaction = self.pool.begin().await.map_err(query_error(act))?;
+        fence(&mut transaction, &skipped.lease).await?;
         let fresh = sqlx::query(
             "/* skip_round */
-             insert into rounds (endpoint_id, scenario, name, state, due_at, started_at, reason)
-             values ($1, $2, $3, 'skipped', $4, $5, $6)
-             on conflict on constraint rounds_once do nothing",
+             insert into rounds (endpoint_id, scenario, name, state, due_at, started_at, reason, prober, lease_token,
+                                 last_due_at, ticks)
+             values ($1, $2, $3, 'skipped', $4, $5, $6, $7, $8, $9, $10)
+             on conflict (endpoint_id, name, due_at) where lease_token is not null and state <> 'lost' do nothing",
         )
-        .bind(skipped.endpoint.0)
+        .bind(skipped.lease.endpoint.0)
         .bind(skipped.scenario)
         .bind(&skipped.name)
         .bind(skipped.due_at)
         .bind(skipped.skipped_at)
         .bind(&skipped.reason)
+        .bind(&skipped.lease.holder)
+        .bind(skipped.lease.token)
+        .bind(skipped.last_due_at)
+        .bind(bigint(skipped.ticks))
         .execute(&mut *transaction)
         .await
         .map_err(query_error(act))?
@@ -264,14 +305,17 @@ impl Store {
             == 1;
         if fresh {
             let ended = Ended {
-                endpoint: skipped.endpoint,
+                endpoint: skipped.lease.endpoint,
                 name: &skipped.name,
                 at: skipped.skipped_at,
                 verdict: "skipped",
+                rounds: skipped.ticks,
                 counts: RoundCounts::default(),
             };
             add_round(&mut transaction, &ended).await?;
         }
+        let line = (skipped.lease.endpoint, skipped.name.as_str());
+        decide(&mut transaction, line, skipped.last_due_at).await?;
         transaction.commit().await.map_err(query_error(act))
     }
 }

@@ -7,7 +7,7 @@ use canary_gen::ProbeNumber;
 use sqlx::PgConnection;
 use time::OffsetDateTime;
 
-/// A round that has ended or was skipped.
+/// Rounds that have ended or were skipped.
 pub(super) struct Ended<'a> {
     pub(super) endpoint: EndpointId,
     /// Of its scenario.
@@ -15,6 +15,8 @@ pub(super) struct Ended<'a> {
     pub(super) at: OffsetDateTime,
     /// The verdict's name, or `skipped`.
     pub(super) verdict: &'static str,
+    /// How many they are.
+    pub(super) rounds: u64,
     pub(super) counts: RoundCounts,
 }
 
@@ -59,11 +61,11 @@ pub(super) async fn add_round(
         "/* add_round */
          insert into round_sums as sums (span, begins_at, endpoint_id, name, verdict, rounds, responses, leaks, asked,
                                          recalled)
-         select span, span_begin(span, $1), $2, $3, $4, 1, $5, $6, $7, $8
+         select span, span_begin(span, $1), $2, $3, $4, $9, $5, $6, $7, $8
          from (values ('day'), ('hour')) spans (span)
          order by span
          on conflict on constraint round_sums_once do update
-         set rounds = sums.rounds + 1, responses = sums.responses + excluded.responses,
+         set rounds = sums.rounds + excluded.rounds, responses = sums.responses + excluded.responses,
              leaks = sums.leaks + excluded.leaks, asked = sums.asked + excluded.asked,
              recalled = sums.recalled + excluded.recalled",
     )
@@ -75,6 +77,7 @@ pub(super) async fn add_round(
     .bind(bigint(counts.leaks.into()))
     .bind(bigint(counts.asked.into()))
     .bind(bigint(counts.recalled.into()))
+    .bind(bigint(ended.rounds))
     .execute(connection)
     .await
     .map_err(query_error("add a round to the sums"))?;

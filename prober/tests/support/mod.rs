@@ -88,6 +88,8 @@ impl TestDatabase {
             "probes",
             "sightings",
             "findings",
+            "leases",
+            "lines",
             "spending",
             "builds",
             "probe_sums",
@@ -266,6 +268,7 @@ pub(crate) async fn ready(config: &Config, store: &Store) -> (Executor, Session)
         clock: clock.clone(),
         patience: Duration::from_secs(5),
         observer: Arc::new(|_| {}),
+        tenure: None,
         stop: CancellationToken::new(),
     };
     let session = Session::open(store, &config.endpoints[0], clock.as_ref())

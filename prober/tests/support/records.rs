@@ -44,5 +44,6 @@ pub(crate) fn new_round(endpoint: EndpointId, key: KeyId, started_at: OffsetDate
         key,
         due_at: None,
         started_at,
+        lease: None,
     }
 }

@@ -109,6 +109,7 @@ async fn play(
         clock: clock.clone(),
         patience: PATIENCE,
         observer: progress::bars(),
+        tenure: None,
         stop: stop.clone(),
     };
     let mut sessions = Vec::new();

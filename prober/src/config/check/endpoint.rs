@@ -88,6 +88,7 @@ impl Check<'_> {
                 "a short name, such as \"glm-prod\"",
             )
             .and_then(|at| self.name(at));
+        let labels = self.labels(&raw.labels);
         let api = match (&raw.api, &defaults.api) {
             (Field::Absent, Some(api)) => api.clone(),
             (field, _) => self
@@ -138,6 +139,7 @@ impl Check<'_> {
         }
         Some(Endpoint {
             name: name?,
+            labels: labels?,
             api: api?,
             base_url: base_url?,
             model: model?,

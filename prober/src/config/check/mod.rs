@@ -5,11 +5,14 @@ mod budget;
 mod connection;
 mod endpoint;
 mod extras;
+mod fleet;
 mod recipe;
 mod scenario;
 mod store;
 mod url;
 mod value;
+
+pub(crate) use value::name;
 
 use super::document::{At, Field};
 use super::mistake::Mistakes;
@@ -37,6 +40,7 @@ pub(super) fn config(
     let key_ring_file = check.key_ring_file(raw, data_dir.as_deref());
     let store = check.store(&raw.store.table());
     let retention = check.retention(&raw.retention.table());
+    let fleet = check.fleet(&raw.fleet.table());
     let log = check.log(&raw.log.table());
     let endpoints = check.endpoints(raw);
     let scenarios = check.scenarios(raw);
@@ -57,6 +61,7 @@ pub(super) fn config(
         key_ring_file: key_ring_file?,
         store: store?,
         retention: retention?,
+        fleet: fleet?,
         log: log?,
         endpoints,
         scenarios: scenarios?,

@@ -142,16 +142,13 @@ impl Check<'_> {
 
     /// A name as tables, metrics and URLs can bear it: `[a-z0-9-]{1,63}`.
     pub(super) fn name(&mut self, at: &At<String>) -> Option<String> {
-        let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-        if (1..=63).contains(&at.value.len()) && at.value.bytes().all(fits) {
-            return Some(at.value.clone());
+        match name(&at.value) {
+            Ok(name) => Some(name),
+            Err(message) => {
+                self.mistakes.at(&at.place, message);
+                None
+            }
         }
-        let message = format!(
-            "`{}` is no name (write 1 to 63 of the characters a-z, 0-9 and -)",
-            shown(&at.value)
-        );
-        self.mistakes.at(&at.place, message);
-        None
     }
 
     /// Notes every name that stands here for the second time.
@@ -175,6 +172,18 @@ impl Check<'_> {
             }
         }
     }
+}
+
+/// A name or label as given; or what is wrong with it.
+pub(crate) fn name(text: &str) -> Result<String, String> {
+    let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    if (1..=63).contains(&text.len()) && text.bytes().all(fits) {
+        return Ok(text.to_owned());
+    }
+    Err(format!(
+        "`{}` is no name (write 1 to 63 of the characters a-z, 0-9 and -)",
+        shown(text)
+    ))
 }
 
 /// A text of the file as a message repeats it: short and on one line.

@@ -1,8 +1,9 @@
-//! Which round is due now.
+//! Which rounds are due now.
 
 use super::grid::{Grid, Tick};
 use crate::config::{Config, Scenario};
 use canary_gen::Seed;
+use std::collections::HashMap;
 use std::fmt;
 use time::OffsetDateTime;
 
@@ -28,6 +29,8 @@ pub struct Skipped {
     pub endpoint: String,
     /// The name of the scenario.
     pub scenario: String,
+    /// The scenario's place in [`Config::scenarios`].
+    pub scenario_index: usize,
     /// The first tick that was skipped.
     pub first: Tick,
     /// The last tick that was skipped; `first` when there is one only.
@@ -37,6 +40,19 @@ pub struct Skipped {
 }
 
 impl Skipped {
+    /// An order that is not carried out.
+    #[must_use]
+    pub fn order(order: &Order, reason: SkipReason) -> Self {
+        Self {
+            endpoint: order.endpoint.clone(),
+            scenario: order.scenario.clone(),
+            scenario_index: order.scenario_index,
+            first: order.tick,
+            last: order.tick,
+            reason,
+        }
+    }
+
     /// How many ticks were skipped, at least 1.
     #[must_use]
     pub fn count(&self) -> u64 {
@@ -49,7 +65,7 @@ impl Skipped {
 pub enum SkipReason {
     /// The round before it was still running.
     StillRunning,
-    /// Nobody asked in time, and a later tick was due already.
+    /// Nobody was free in time, and a later tick was due already.
     Late,
     /// What is left of the day's budget is less than it may cost.
     OverBudget,
@@ -83,19 +99,21 @@ impl fmt::Display for SkipReason {
     }
 }
 
-/// What to do now.
+/// What to do now at an endpoint.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Due {
-    /// Rounds to start, the longest due first; at most one for each endpoint and scenario.
+    /// Rounds to run, the longest due first; at most one for each scenario.
     pub orders: Vec<Order>,
     /// Rounds that will not be run.
     pub skipped: Vec<Skipped>,
 }
 
-/// Walks the grids of all pairs of endpoint and scenario. An order counts as running from the moment
-/// it is handed out until [`Planner::finished`].
+/// By name of the scenario: until when its ticks have an outcome.
+type Decided = HashMap<String, OffsetDateTime>;
+
+/// The time grids of all pairs of endpoint and scenario. Remembers nothing: how far a grid is decided upon comes in.
 #[derive(Debug)]
-pub struct Planner {
+pub struct Timetable {
     lines: Vec<Line>,
 }
 
@@ -107,20 +125,16 @@ struct Line {
     scenario_index: usize,
     seed: Seed,
     grid: Grid,
-    /// The last tick that was decided upon: handed out, skipped, or before this planner's time.
-    decided: Tick,
-    running: Option<Tick>,
 }
 
-impl Planner {
-    /// A planner of every scenario at each of its endpoints. Ticks up to `now` are the past: the
-    /// first orders are those due after it.
+impl Timetable {
+    /// That of every scenario at each of its endpoints.
     ///
     /// `root_label` parts the seeds, phases and jitters of this installation from those of others
     /// that watch the same endpoints (the minting key's id does); it must be the same for all probers
     /// that share a database, and after a restart.
     #[must_use]
-    pub fn new(config: &Config, root_label: &str, now: OffsetDateTime) -> Self {
+    pub fn new(config: &Config, root_label: &str) -> Self {
         let root = Seed::from_number(0).child("plan/v1").child(root_label);
         let pairs = config
             .scenarios
@@ -130,98 +144,94 @@ impl Planner {
                 let endpoints = scenario.endpoints.iter();
                 endpoints.map(move |endpoint| (index, scenario, endpoint))
             });
-        let lines = pairs
-            .map(|(index, scenario, endpoint)| Line::new(root, endpoint, index, scenario, now));
+        let lines =
+            pairs.map(|(index, scenario, endpoint)| Line::new(root, endpoint, index, scenario));
         Self {
             lines: lines.collect(),
         }
     }
 
-    /// Decides upon every tick up to `now`. A line whose round is still running skips its ticks; of
-    /// several passed ticks the latest is ordered and the others are skipped.
-    pub fn due(&mut self, now: OffsetDateTime) -> Due {
+    /// What is to be done with every tick up to `now` that is not decided upon: of several of one scenario the
+    /// latest is ordered and the others are skipped. A scenario that `decided` does not name has nothing due.
+    #[must_use]
+    pub fn due(&self, endpoint: &str, decided: &Decided, now: OffsetDateTime) -> Due {
         let mut due = Due::default();
-        for line in &mut self.lines {
-            line.decide(now, &mut due);
+        for (line, decided) in self.of(endpoint, decided) {
+            let ticks = line.grid.missed(line.grid.last_until(decided), now);
+            let Some(latest) = ticks.clone().next_back() else {
+                continue;
+            };
+            due.skipped
+                .extend(line.skip(ticks.start..latest, SkipReason::Late));
+            due.orders.push(line.order(line.grid.tick(latest)));
         }
         due.orders.sort_by_key(|order| order.tick.at);
         due
     }
 
-    /// Notes that the round of `order` has ended at `now`, well or not. Ticks that passed while it
-    /// ran are skipped. An order that is not running is ignored.
-    pub fn finished(&mut self, order: &Order, now: OffsetDateTime) -> Option<Skipped> {
-        let line = self.lines.iter_mut().find(|line| line.is_running(order))?;
-        let skipped = line.skip_until(line.grid.last_until(now), SkipReason::StillRunning);
-        line.running = None;
-        skipped
+    /// The ticks that passed while an order was carried out.
+    #[must_use]
+    pub fn passed(&self, order: &Order, now: OffsetDateTime) -> Option<Skipped> {
+        let line = self
+            .lines
+            .iter()
+            .find(|line| line.endpoint == order.endpoint && line.scenario == order.scenario)?;
+        line.skip(line.grid.missed(order.tick, now), SkipReason::StillRunning)
     }
 
-    /// When the next tick comes that [`Planner::due`] has not decided upon; `None` if there is
-    /// nothing to plan. May lie in the past.
+    /// When the next tick of an endpoint comes that is not decided upon; may lie in the past. `None` if there is
+    /// none.
     #[must_use]
-    pub fn next_tick(&self) -> Option<OffsetDateTime> {
-        let next = |line: &Line| line.grid.tick(line.decided.number + 1).at;
-        self.lines.iter().map(next).min()
+    pub fn next(&self, endpoint: &str, decided: &Decided) -> Option<OffsetDateTime> {
+        self.of(endpoint, decided)
+            .map(|(line, decided)| line.grid.next_after(decided).at)
+            .min()
     }
 
-    /// How many rounds are running.
+    /// The orders of an endpoint after a moment and before another, the earliest first.
     #[must_use]
-    pub fn running(&self) -> usize {
-        let running = |line: &&Line| line.running.is_some();
-        self.lines.iter().filter(running).count()
-    }
-}
-
-impl Planner {
-    /// The orders of an endpoint that are not decided upon and due before `until`, the earliest first. Decides
-    /// nothing.
-    #[must_use]
-    pub fn upcoming(&self, endpoint: &str, until: OffsetDateTime) -> Vec<Order> {
+    pub fn upcoming(
+        &self,
+        endpoint: &str,
+        after: OffsetDateTime,
+        until: OffsetDateTime,
+    ) -> Vec<Order> {
         let lines = self.lines.iter().filter(|line| line.endpoint == endpoint);
-        let mut orders: Vec<Order> = lines.flat_map(|line| line.upcoming(until)).collect();
+        let mut orders: Vec<Order> = lines.flat_map(|line| line.upcoming(after, until)).collect();
         orders.sort_by_key(|order| order.tick.at);
         orders
+    }
+
+    /// Names of the scenarios at an endpoint.
+    #[must_use]
+    pub fn scenarios(&self, endpoint: &str) -> Vec<String> {
+        let lines = self.lines.iter().filter(|line| line.endpoint == endpoint);
+        lines.map(|line| line.scenario.clone()).collect()
+    }
+
+    fn of<'a>(
+        &'a self,
+        endpoint: &'a str,
+        decided: &'a Decided,
+    ) -> impl Iterator<Item = (&'a Line, OffsetDateTime)> {
+        let lines = self
+            .lines
+            .iter()
+            .filter(move |line| line.endpoint == endpoint);
+        lines.filter_map(|line| Some((line, *decided.get(&line.scenario)?)))
     }
 }
 
 impl Line {
-    fn new(
-        root: Seed,
-        endpoint: &str,
-        scenario_index: usize,
-        scenario: &Scenario,
-        now: OffsetDateTime,
-    ) -> Self {
+    fn new(root: Seed, endpoint: &str, scenario_index: usize, scenario: &Scenario) -> Self {
         let seed = root.child(endpoint).child(&scenario.name);
-        let grid = Grid::new(scenario.every, scenario.jitter, seed.child("grid"));
         Self {
             endpoint: endpoint.to_owned(),
             scenario: scenario.name.clone(),
             scenario_index,
             seed,
-            decided: grid.last_until(now),
-            grid,
-            running: None,
+            grid: Grid::new(scenario.every, scenario.jitter, seed.child("grid")),
         }
-    }
-
-    fn decide(&mut self, now: OffsetDateTime, due: &mut Due) {
-        let latest = self.grid.last_until(now);
-        if latest.number <= self.decided.number {
-            return;
-        }
-        if self.running.is_some() {
-            due.skipped
-                .extend(self.skip_until(latest, SkipReason::StillRunning));
-            return;
-        }
-        let before = self.grid.tick(latest.number - 1);
-        due.skipped
-            .extend(self.skip_until(before, SkipReason::Late));
-        self.decided = latest;
-        self.running = Some(latest);
-        due.orders.push(self.order(latest));
     }
 
     fn order(&self, tick: Tick) -> Order {
@@ -234,34 +244,28 @@ impl Line {
         }
     }
 
-    fn upcoming(&self, until: OffsetDateTime) -> impl Iterator<Item = Order> + '_ {
-        let numbers = self.decided.number + 1..;
+    fn upcoming(
+        &self,
+        after: OffsetDateTime,
+        until: OffsetDateTime,
+    ) -> impl Iterator<Item = Order> + '_ {
+        let numbers = self.grid.next_after(after).number..;
         numbers
             .map(|number| self.grid.tick(number))
             .take_while(move |tick| tick.at < until)
             .map(|tick| self.order(tick))
     }
 
-    /// Decides to skip all undecided ticks up to and including `last`.
-    fn skip_until(&mut self, last: Tick, reason: SkipReason) -> Option<Skipped> {
-        if last.number <= self.decided.number {
-            return None;
-        }
-        let first = self.grid.tick(self.decided.number + 1);
-        self.decided = last;
+    fn skip(&self, ticks: std::ops::Range<i64>, reason: SkipReason) -> Option<Skipped> {
+        let last = ticks.clone().next_back()?;
         Some(Skipped {
             endpoint: self.endpoint.clone(),
             scenario: self.scenario.clone(),
-            first,
-            last,
+            scenario_index: self.scenario_index,
+            first: self.grid.tick(ticks.start),
+            last: self.grid.tick(last),
             reason,
         })
-    }
-
-    fn is_running(&self, order: &Order) -> bool {
-        self.running == Some(order.tick)
-            && self.endpoint == order.endpoint
-            && self.scenario == order.scenario
     }
 }
 

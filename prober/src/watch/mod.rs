@@ -1,0 +1,284 @@
+//! The watch: what is due at which endpoint, carried out by whichever prober has leased it.
+//!
+//! Any number of probers may watch with one database. Each knows the whole timetable, looks which endpoints have
+//! something due, and leases as many of them as it has room for. Who has a lease decides upon every tick that is due
+//! there ([`serve`]), keeps the lease alive meanwhile ([`keep`]), and gives it back. Who dies loses it when it
+//! expires; the next one goes on from what is recorded.
+
+mod desk;
+mod instance;
+mod keep;
+mod next;
+
+pub use instance::{Instance, InstanceError};
+pub(crate) use next::{not_run_since_change, seed_number};
+
+use crate::clock::Clock as _;
+use crate::config::Config;
+use crate::errors;
+use crate::ids::EndpointId;
+use crate::plan::Timetable;
+use crate::round::{Executor, Session, SessionError};
+use crate::store::{Decided, Gained, StoreError};
+use desk::{Desk, Served};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use time::OffsetDateTime;
+use tokio::task::{Id, JoinError, JoinSet};
+
+/// Wake up at least so often: the clock may have been set.
+const LONGEST_SLEEP: Duration = Duration::from_secs(60);
+/// What was due and could not be leased is asked for again so many times while a lease lasts.
+const ASKS_PER_LEASE: u32 = 10;
+
+/// Everything a watch is made of.
+pub struct Watch {
+    config: Arc<Config>,
+    timetable: Arc<Timetable>,
+    executor: Executor,
+    /// The name of this prober.
+    name: String,
+    places: Vec<Place>,
+    tasks: JoinSet<(usize, Served)>,
+    /// Which place each task serves: known even if it panics.
+    serving: HashMap<Id, usize>,
+    unrecorded: u32,
+}
+
+/// An endpoint that this prober may take.
+struct Place {
+    session: Session,
+    decided: Decided,
+    /// Not asked for before then: another one has it.
+    ask_again_at: Option<Instant>,
+    is_served: bool,
+}
+
+impl Watch {
+    /// A watch of every endpoint whose labels are among this prober's. `root_label` parts this installation's
+    /// grid from others' (see [`Timetable::new`]).
+    ///
+    /// # Errors
+    /// When the database fails or a client cannot be built.
+    pub async fn open(
+        config: Arc<Config>,
+        executor: Executor,
+        name: String,
+        root_label: &str,
+    ) -> Result<Self, SessionError> {
+        let timetable = Arc::new(Timetable::new(&config, root_label));
+        let labels = &config.fleet.labels;
+        let mine = |endpoint: &&crate::config::Endpoint| {
+            endpoint.labels.iter().all(|label| labels.contains(label))
+        };
+        let mut places = Vec::new();
+        for endpoint in config.endpoints.iter().filter(mine) {
+            let session = Session::open(&executor.store, endpoint, executor.clock.as_ref()).await?;
+            let names = timetable.scenarios(&endpoint.name);
+            let now = executor.clock.now();
+            executor.store.open_lines(session.id(), &names, now).await?;
+            places.push(Place {
+                session,
+                decided: Decided::default(),
+                ask_again_at: None,
+                is_served: false,
+            });
+        }
+        let mut watch = Self {
+            timetable,
+            executor,
+            name,
+            places,
+            tasks: JoinSet::new(),
+            serving: HashMap::new(),
+            unrecorded: 0,
+            config,
+        };
+        let all: Vec<usize> = (0..watch.places.len()).collect();
+        watch.look_up(&all).await?;
+        Ok(watch)
+    }
+
+    /// How many endpoints this prober may take.
+    #[must_use]
+    pub fn endpoints(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Watches until told to stop, then waits for the rounds under way. How many rounds could not be recorded.
+    pub async fn until_stopped(mut self) -> u32 {
+        let stop = self.executor.stop.clone();
+        while !stop.is_cancelled() {
+            if let Err(error) = self.take().await {
+                tracing::warn!(
+                    error = errors::chain(&error),
+                    "no endpoint could be leased; trying again"
+                );
+                self.put_off(|_| true);
+            }
+            let pause = self.until_next();
+            tokio::select! {
+                () = tokio::time::sleep(pause) => {}
+                () = stop.cancelled() => {}
+                Some(ended) = self.tasks.join_next_with_id() => self.note(ended),
+            }
+        }
+        while let Some(ended) = self.tasks.join_next_with_id().await {
+            self.note(ended);
+        }
+        self.unrecorded
+    }
+
+    /// Leases endpoints where something is due, as many as there is room for, and serves them.
+    async fn take(&mut self) -> Result<(), StoreError> {
+        let (now, asked_at) = (self.executor.clock.now(), Instant::now());
+        let room = self.config.fleet.rounds_at_once
+            - self.tasks.len().min(self.config.fleet.rounds_at_once);
+        let wanted: Vec<usize> = (0..self.places.len())
+            .filter(|&place| self.is_wanted(place, now, asked_at))
+            .collect();
+        if wanted.is_empty() || room == 0 {
+            return Ok(());
+        }
+        let ids: Vec<EndpointId> = wanted
+            .iter()
+            .map(|&place| self.places[place].session.id())
+            .collect();
+        let duration = self.config.fleet.lease;
+        let turn = self.executor.store.turn().await;
+        let gained = self
+            .executor
+            .store
+            .lease(&ids, &self.name, duration, room)
+            .await?;
+        drop(turn);
+        for gained in gained {
+            let id = gained.lease.endpoint;
+            if let Some(place) = wanted
+                .iter()
+                .copied()
+                .find(|&place| self.places[place].session.id() == id)
+            {
+                self.serve(place, gained, asked_at);
+            }
+        }
+        // Another one has these, or there was no room. What was decided upon meanwhile is not due any more.
+        let others: Vec<usize> = wanted
+            .into_iter()
+            .filter(|&place| !self.places[place].is_served)
+            .collect();
+        self.look_up(&others).await?;
+        self.put_off(|place| !place.is_served);
+        Ok(())
+    }
+
+    /// Looks up how far the grids of these places are decided upon.
+    async fn look_up(&mut self, places: &[usize]) -> Result<(), StoreError> {
+        if places.is_empty() {
+            return Ok(());
+        }
+        let ids: Vec<EndpointId> = places
+            .iter()
+            .map(|&place| self.places[place].session.id())
+            .collect();
+        let turn = self.executor.store.turn().await;
+        let mut decided = self.executor.store.decided(&ids).await?;
+        drop(turn);
+        for (&place, id) in places.iter().zip(ids) {
+            self.places[place].decided = decided.remove(&id).unwrap_or_default();
+        }
+        Ok(())
+    }
+
+    fn is_wanted(&self, place: usize, now: OffsetDateTime, asked_at: Instant) -> bool {
+        let Place {
+            session,
+            decided,
+            ask_again_at,
+            is_served,
+        } = &self.places[place];
+        let next = self.timetable.next(&session.endpoint.name, decided);
+        !is_served
+            && ask_again_at.is_none_or(|at| at <= asked_at)
+            && next.is_some_and(|next| next <= now)
+    }
+
+    /// What is due at these places is asked for again later.
+    fn put_off(&mut self, which: impl Fn(&Place) -> bool) {
+        let now = self.executor.clock.now();
+        let later = Instant::now() + self.config.fleet.lease / ASKS_PER_LEASE;
+        for place in self.places.iter_mut().filter(|place| which(place)) {
+            let next = self
+                .timetable
+                .next(&place.session.endpoint.name, &place.decided);
+            place.ask_again_at = next.filter(|&next| next <= now).map(|_| later);
+        }
+    }
+
+    fn serve(&mut self, place: usize, gained: Gained, asked_at: Instant) {
+        let session = self.places[place].session.clone();
+        self.places[place].is_served = true;
+        if gained.lost > 0 {
+            tracing::warn!(
+                endpoint = session.endpoint.name,
+                rounds.lost = gained.lost,
+                "taken over from a prober that lost its lease"
+            );
+        }
+        let desk = Desk {
+            config: Arc::clone(&self.config),
+            timetable: Arc::clone(&self.timetable),
+            session,
+        };
+        let executor = self.executor.clone();
+        let task = self.tasks.spawn(async move {
+            let served = desk.serve(executor, gained.lease, asked_at).await;
+            (place, served)
+        });
+        self.serving.insert(task.id(), place);
+    }
+
+    fn until_next(&self) -> Duration {
+        let instant = Instant::now();
+        let waits = self.places.iter().filter(|place| !place.is_served);
+        let waits = waits.filter_map(|place| {
+            let next = self
+                .timetable
+                .next(&place.session.endpoint.name, &place.decided)?;
+            let asked = place
+                .ask_again_at
+                .map_or(Duration::ZERO, |at| at - instant.min(at));
+            Some(asked.max(self.executor.clock.until(next)))
+        });
+        let is_full = self.tasks.len() >= self.config.fleet.rounds_at_once;
+        let wait = waits.min().filter(|_| !is_full);
+        wait.unwrap_or(LONGEST_SLEEP).min(LONGEST_SLEEP)
+    }
+
+    fn note(&mut self, ended: Result<(Id, (usize, Served)), JoinError>) {
+        let (id, served) = match ended {
+            Ok((id, (_, served))) => (id, Some(served)),
+            Err(error) => {
+                tracing::error!(panicked = error.is_panic(), "a round ended abnormally");
+                (error.id(), None)
+            }
+        };
+        let Some(place) = self.serving.remove(&id) else {
+            return;
+        };
+        let place = &mut self.places[place];
+        place.is_served = false;
+        let Some(served) = served else {
+            // What was decided before it is recorded; the rest is due again when the lease has expired.
+            self.unrecorded += 1;
+            place.ask_again_at = Some(Instant::now() + self.config.fleet.lease);
+            return;
+        };
+        self.unrecorded += served.unrecorded;
+        place.decided = served.decided;
+        place.ask_again_at = served
+            .gave_up
+            .then(|| Instant::now() + self.config.fleet.lease / ASKS_PER_LEASE);
+    }
+}
