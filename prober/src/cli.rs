@@ -53,6 +53,8 @@ pub enum Command {
     Check(cmd::check::Args),
     /// Look after the database: bring its schema up to date, tell its state, drop what is old.
     Db(cmd::db::Args),
+    /// Read, erase and look after the responses behind findings, which are kept sealed. Exit code 0 done, 2 error.
+    Evidence(cmd::evidence::Args),
     /// Serve a simulated inference endpoint, healthy or with faults.
     Simulate(cmd::simulate::Args),
 }

@@ -14,6 +14,7 @@ pub mod cmd;
 pub mod config;
 pub mod endpoint;
 pub mod errors;
+pub mod evidence;
 pub mod ids;
 pub mod judge;
 pub mod length;

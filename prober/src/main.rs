@@ -15,6 +15,7 @@ async fn main() -> ExitCode {
         Command::Limits(args) => cmd::limits::run(args).await,
         Command::Check(args) => cmd::check::run(&args),
         Command::Db(args) => cmd::db::run(args).await,
+        Command::Evidence(args) => cmd::evidence::run(args).await,
         Command::Plan(args) => cmd::plan::run(args).await,
         Command::Power(args) => cmd::power::run(&args),
         Command::Simulate(args) => cmd::simulate::run(args).await,

@@ -108,6 +108,7 @@ impl Bench {
             verdict: RoundVerdict::Inconclusive("test".to_owned()),
             counts: RoundCounts::default(),
             findings: vec![(numbers[0], finding.into())],
+            evidence: Vec::new(),
             finished_at: TICK + time::Duration::MINUTE,
         }
     }

@@ -95,6 +95,7 @@ async fn every_act_of_a_round_may_be_repeated_and_changes_nothing_the_second_tim
             verdict: RoundVerdict::Inconclusive("test".to_owned()),
             counts: RoundCounts::default(),
             findings: vec![(planned[0][1], together.clone().into())],
+            evidence: Vec::new(),
             finished_at: NOW,
         };
         store.finish_round(&end).await.unwrap();

@@ -1,6 +1,6 @@
 //! `prober check`
 
-use super::{CommandError, ConfigArg, Format, exit, print};
+use super::{CommandError, ConfigArg, Format, NO_EVIDENCE, exit, print};
 use canary_gen::key_file;
 use std::process::ExitCode;
 
@@ -21,6 +21,7 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<ExitCode, CommandError> {
     let file = args.config.config.display().to_string();
     let mut mistakes = Vec::new();
+    let mut notes = Vec::new();
     let mut summary = String::new();
     match crate::config::load(&args.config.config) {
         Ok(config) => {
@@ -36,6 +37,10 @@ pub fn run(args: &Args) -> Result<ExitCode, CommandError> {
                     config.scenarios.len()
                 );
             }
+            if config.evidence.keys.is_none() {
+                notes.push(NO_EVIDENCE);
+                summary = format!("{summary}\n{file}: note: {NO_EVIDENCE}");
+            }
         }
         Err(errors) => {
             summary.clone_from(&errors.to_string());
@@ -47,9 +52,9 @@ pub fn run(args: &Args) -> Result<ExitCode, CommandError> {
     let good = mistakes.is_empty();
     match args.format {
         Format::Text => print(summary.trim_end())?,
-        Format::Json => {
-            print(&serde_json::json!({ "good": good, "mistakes": mistakes }).to_string())?
-        }
+        Format::Json => print(
+            &serde_json::json!({ "good": good, "mistakes": mistakes, "notes": notes }).to_string(),
+        )?,
     }
     Ok(ExitCode::from(if good { exit::CLEAN } else { exit::ERROR }))
 }

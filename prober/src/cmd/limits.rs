@@ -1,7 +1,7 @@
 //! `prober limits`
 
 use super::once::{PATIENCE, random_seed};
-use super::{CommandError, ConfigArg, Format, exit, location, print, progress, signals};
+use super::{CommandError, ConfigArg, Format, exit, keeper, location, print, progress, signals};
 use crate::clock::SystemClock;
 use crate::config::{Config, Endpoint, Scenario};
 use crate::round::{Executor, LimitReport, RoundOrder, SEED_BITS, Session};
@@ -51,6 +51,7 @@ pub async fn run(args: Args) -> Result<ExitCode, CommandError> {
     let executor = Executor {
         store: store.clone(),
         ring,
+        evidence: keeper(&config),
         clock: clock.clone(),
         patience: PATIENCE,
         observer: progress::bars(),

@@ -3,6 +3,7 @@
 pub mod check;
 pub mod db;
 pub mod demo;
+pub mod evidence;
 pub mod limits;
 pub mod once;
 pub mod plan;
@@ -16,6 +17,7 @@ mod signals;
 mod upkeep;
 
 use crate::config::{Config, ConfigErrors, Database};
+use crate::evidence::Keeper;
 use crate::round::{RoundError, SessionError};
 use crate::store::{Location, StoreError};
 use crate::terminal::say;
@@ -47,6 +49,17 @@ pub enum CommandError {
     /// The key ring is missing or wrong.
     #[error(transparent)]
     Key(#[from] KeyFileError),
+    /// The evidence keys could not be made.
+    #[error(transparent)]
+    EvidenceKey(#[from] crate::evidence::key_file::KeyFileError),
+    /// Evidence does not open.
+    #[error("open the evidence of probe {probe}")]
+    Evidence {
+        /// Whose response.
+        probe: u64,
+        /// Why not.
+        source: crate::evidence::OpenError,
+    },
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -107,6 +120,19 @@ fn location(config: &Config) -> Location {
         },
     }
 }
+
+/// What keeps the responses behind findings. Says so where nothing does.
+fn keeper(config: &Config) -> Option<Keeper> {
+    let evidence = &config.evidence;
+    let keys = evidence.keys.clone();
+    if keys.is_none() {
+        tracing::warn!("{NO_EVIDENCE}");
+    }
+    keys.map(|keys| Keeper::new(keys, evidence.max_bytes))
+}
+
+/// What is said where there is no evidence key.
+const NO_EVIDENCE: &str = "responses behind findings are not kept: no evidence key is configured (make one with `prober evidence keygen -o FILE` and name it in `evidence.key_file`)";
 
 /// How a result is written.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]

@@ -1,6 +1,8 @@
 //! `prober once`
 
-use super::{CommandError, ConfigArg, Format, exit, location, print, progress, say, signals};
+use super::{
+    CommandError, ConfigArg, Format, exit, keeper, location, print, progress, say, signals,
+};
 use crate::clock::SystemClock;
 use crate::config::{Config, Endpoint, Scenario};
 use crate::round::{Executor, RoundError, RoundOrder, RoundReport, SEED_BITS, Session};
@@ -49,6 +51,7 @@ pub async fn run(args: Args) -> Result<ExitCode, CommandError> {
     let executor = Executor {
         store: store.clone(),
         ring,
+        evidence: keeper(&config),
         clock,
         patience: PATIENCE,
         observer: progress::bars(),

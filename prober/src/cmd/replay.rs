@@ -1,7 +1,7 @@
 //! `prober replay`
 
 use super::once::{PATIENCE, conclude};
-use super::{CommandError, ConfigArg, Format, location, progress, say, signals};
+use super::{CommandError, ConfigArg, Format, keeper, location, progress, say, signals};
 use crate::clock::SystemClock;
 use crate::config::{Config, Scenario};
 use crate::ids::RoundId;
@@ -65,6 +65,7 @@ pub async fn run(args: Args) -> Result<ExitCode, CommandError> {
     let executor = Executor {
         store: store.clone(),
         ring,
+        evidence: keeper(&config),
         clock,
         patience: PATIENCE,
         observer: progress::bars(),

@@ -2,7 +2,7 @@
 
 use super::once::random_seed;
 use super::upkeep::keep_up;
-use super::{CommandError, ConfigArg, exit, location, progress, signals};
+use super::{CommandError, ConfigArg, exit, keeper, location, progress, signals};
 use crate::clock::{Clock, SystemClock};
 use crate::config::name;
 use crate::round::Executor;
@@ -45,6 +45,7 @@ pub async fn run(args: Args) -> Result<ExitCode, CommandError> {
     let executor = Executor {
         store: store.clone(),
         ring,
+        evidence: keeper(&config),
         clock: Arc::clone(&clock),
         patience: PATIENCE,
         observer: progress::none(),
@@ -60,7 +61,7 @@ pub async fn run(args: Args) -> Result<ExitCode, CommandError> {
         prober = instance.name,
         "watching"
     );
-    let upkeep = keep_up(&store, config.retention, clock.as_ref(), &stop);
+    let upkeep = keep_up(&store, &config, clock.as_ref(), &stop);
     let (unrecorded, ()) = tokio::join!(watch.until_stopped(), upkeep);
     store.close().await;
     tracing::info!(rounds.unrecorded = unrecorded, "stopped");

@@ -23,7 +23,9 @@ mod units;
 
 pub(crate) use check::name;
 pub use mistake::{ConfigErrors, Mistake};
-pub use types::{Config, Database, Endpoint, Fleet, Log, LogFormat, Scenario, Store, Tenant};
+pub use types::{
+    Config, Database, Endpoint, Evidence, Fleet, Log, LogFormat, Scenario, Store, Tenant,
+};
 
 use mistake::Mistakes;
 use std::ffi::OsString;

@@ -21,6 +21,7 @@ raw_table!(RawConfig {
     store: RawStore,
     retention: RawRetention,
     fleet: RawFleet,
+    evidence: RawEvidence,
     log: RawLog,
     defaults: RawDefaults,
     endpoints: List<RawEndpoint>,
@@ -43,6 +44,13 @@ raw_table!(RawFleet {
     labels: List<String>,
     lease: Duration,
     rounds_at_once: i128,
+});
+
+raw_table!(RawEvidence {
+    key_env: String,
+    key_file: String,
+    max_bytes: Bytes,
+    retention: Duration,
 });
 
 raw_table!(RawLog {
@@ -157,6 +165,7 @@ pub(super) const TABLES: &[(&str, &[&str])] = &[
     ("store", RawStore::KEYS),
     ("retention", RawRetention::KEYS),
     ("fleet", RawFleet::KEYS),
+    ("evidence", RawEvidence::KEYS),
     ("log", RawLog::KEYS),
     ("defaults", RawDefaults::KEYS),
     ("endpoints", RawEndpoint::KEYS),

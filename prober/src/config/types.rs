@@ -2,6 +2,7 @@
 
 use crate::budget::Budget;
 use crate::endpoint::{Api, Connection, Extras, Limits};
+use crate::evidence::EvidenceKeys;
 use crate::length::Tokenizer;
 use crate::scenario::Recipe;
 use crate::store::Retention;
@@ -23,6 +24,8 @@ pub struct Config {
     pub retention: Retention,
     /// How this prober shares the work with others.
     pub fleet: Fleet,
+    /// What is kept of responses that prove something.
+    pub evidence: Evidence,
     /// What is logged and how.
     pub log: Log,
     /// What is probed; at least one, names unique.
@@ -78,6 +81,17 @@ pub struct Fleet {
     pub lease: Duration,
     /// At so many endpoints it has rounds at once, 1 to 1000.
     pub rounds_at_once: usize,
+}
+
+/// What is kept of responses that prove something.
+#[derive(Clone, Debug)]
+pub struct Evidence {
+    /// What they are sealed with; without any nothing is kept.
+    pub keys: Option<EvidenceKeys>,
+    /// Of each response, so many bytes at most, `1 KiB..=16 MiB`.
+    pub max_bytes: usize,
+    /// How long they are kept, 1 to 36,500 days.
+    pub retention: Duration,
 }
 
 /// What is logged and how.

@@ -1,5 +1,6 @@
 //! Places: where in a response a text stood, and who is told of it.
 
+use reqwest::header::HeaderMap;
 use std::fmt;
 
 /// Where in a response a piece of text stood. Holds no text of the response: names that we do not
@@ -61,4 +62,10 @@ pub trait Sink: Send {
     /// A piece of the text at `place`. The pieces of one place, in their order, form one continuous
     /// text; a piece may begin and end inside a character.
     fn piece(&mut self, place: &Place, bytes: &[u8]);
+
+    /// The head of the response as it was received. Each text of it comes as a piece, too.
+    fn head(&mut self, _status: u16, _headers: &HeaderMap) {}
+
+    /// Its trailers, likewise.
+    fn trailers(&mut self, _trailers: &HeaderMap) {}
 }

@@ -87,6 +87,7 @@ impl ResponseReader {
         headers: &HeaderMap,
         sink: &mut dyn Sink,
     ) -> Self {
+        sink.head(status, headers);
         let head_bytes = show_headers(headers, Place::Header, sink);
         let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
         let success = is_success(status);
@@ -131,6 +132,7 @@ impl ResponseReader {
 
     /// Reads the trailers.
     pub(super) fn trailers(&mut self, trailers: &HeaderMap, sink: &mut dyn Sink) {
+        sink.trailers(trailers);
         if show_headers(trailers, Place::Trailer, sink) > self.limits.header_bytes {
             self.too_large.get_or_insert(Limit::HeaderBytes);
         }

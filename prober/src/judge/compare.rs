@@ -33,6 +33,25 @@ pub fn compare(results: &[ProbeResult]) -> Compared {
     compared
 }
 
+/// Whether a comparison may need the response of a probe as evidence.
+#[must_use]
+pub fn is_compared(role: Role) -> bool {
+    matches!(role, Role::Solo | Role::Amid | Role::Reader | Role::Twin)
+}
+
+/// Whose responses prove a finding beside that of the probe at `place`, which shows it best.
+#[must_use]
+pub fn witnesses(results: &[ProbeResult], place: usize, finding: &Finding) -> Vec<ProbeNumber> {
+    let is_witness = |result: &&ProbeResult| match finding {
+        Finding::SharedResponse { first } => result.number == *first,
+        // What the same request was answered alone.
+        Finding::Divergence { .. } => result.role == Role::Solo && result.set == results[place].set,
+        _ => false,
+    };
+    let witnesses = results.iter().filter(is_witness);
+    witnesses.map(|result| result.number).collect()
+}
+
 /// Ids of responses name none where two to different prompts have the same.
 pub(super) fn ids_are_names(results: &[ProbeResult]) -> bool {
     let mut documents: HashMap<Digest, ProbeNumber> = HashMap::new();

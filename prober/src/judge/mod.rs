@@ -15,7 +15,7 @@ mod verdict;
 use crate::endpoint::{Exchange, Outcome};
 use crate::scenario::Role;
 use canary_gen::{KeyId, ProbeNumber, Sighting, Slot, TenantNumber};
-pub use compare::{Compared, compare};
+pub use compare::{Compared, compare, is_compared, witnesses};
 pub use leak::runs;
 pub use usage::is_odd as is_odd_count;
 pub use verdict::{ProbeResult, RoundCounts, RoundVerdict, judge_round};

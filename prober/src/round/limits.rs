@@ -1,5 +1,6 @@
 //! The search for an endpoint's real limit: a round whose next probe depends on the last one.
 
+use super::keep::Kept;
 use super::running::{CutShort, OVER_BUDGET, Running};
 use super::{Event, Executor, FindingReport, RoundError, RoundOrder, Session};
 use crate::endpoint::Outcome;
@@ -93,6 +94,7 @@ impl Executor {
             report: session.empty_report(id, order),
             results: Vec::new(),
             documents: Vec::new(),
+            kept: Kept::default(),
             head_unit: None,
         };
         let spent = steps.iter().flatten().map(|probe| probe.tokens).sum();

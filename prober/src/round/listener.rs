@@ -1,9 +1,12 @@
-//! The listener: scans every text of a response as it arrives, and keeps nothing but sightings.
+//! The listener: scans every text of a response as it arrives, and keeps nothing but sightings; and, where evidence
+//! is kept, the response until it has been judged.
 
 use crate::endpoint::{Digest, Hasher, Place, Sink};
+use crate::evidence::Recorder;
 use crate::judge::Seen;
 use canary_gen::scan::Effort;
 use canary_gen::{Identity, KeyId, KeyRing, Scanner, Sighting};
+use reqwest::header::HeaderMap;
 use std::collections::{BTreeMap, HashMap};
 use tokio_util::sync::CancellationToken;
 
@@ -27,6 +30,8 @@ pub(super) struct Listener {
     pieces: u32,
     /// Who is told when so many have come.
     waiting: Option<(u32, CancellationToken)>,
+    /// Takes down the response, where evidence is kept.
+    recorder: Option<Recorder>,
 }
 
 /// What was heard of a response.
@@ -35,10 +40,12 @@ pub(super) struct Heard {
     pub(super) seen: Vec<Seen>,
     /// The model's own words, if it said any.
     pub(super) answer: Option<Digest>,
+    /// The response, where evidence is kept.
+    pub(super) recorder: Option<Recorder>,
 }
 
 impl Listener {
-    pub(super) fn new(ring: KeyRing) -> Self {
+    pub(super) fn new(ring: KeyRing, recorder: Option<Recorder>) -> Self {
         Self {
             ring,
             scanners: HashMap::new(),
@@ -48,6 +55,7 @@ impl Listener {
             answers: BTreeMap::new(),
             pieces: 0,
             waiting: None,
+            recorder,
         }
     }
 
@@ -80,6 +88,7 @@ impl Listener {
         Heard {
             seen: self.seen.into_values().collect(),
             answer: has_words.then(|| words.finish()),
+            recorder: self.recorder,
         }
     }
 
@@ -129,7 +138,22 @@ impl Listener {
 }
 
 impl Sink for Listener {
+    fn head(&mut self, status: u16, headers: &HeaderMap) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.head(status, headers);
+        }
+    }
+
+    fn trailers(&mut self, trailers: &HeaderMap) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.trailers(trailers);
+        }
+    }
+
     fn piece(&mut self, place: &Place, bytes: &[u8]) {
+        if let (Place::RawBody, Some(recorder)) = (place, &mut self.recorder) {
+            recorder.body(bytes);
+        }
         self.hear(place, bytes);
         let mut found = Vec::new();
         if !self.scanners.contains_key(place) {

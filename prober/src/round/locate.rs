@@ -41,6 +41,7 @@ pub(super) async fn locate(
             donor,
             relation: Some(relation),
             map,
+            witnesses: Vec::new(),
         });
     }
     Ok(records)

@@ -6,6 +6,7 @@
 
 mod afford;
 mod document;
+mod keep;
 mod learn;
 mod lengths;
 mod limits;
@@ -34,10 +35,12 @@ pub(crate) use text::grouped;
 use crate::budget::Cost;
 use crate::clock::Clock;
 use crate::config::Scenario;
+use crate::evidence::Keeper;
 use crate::ids::RoundId;
 use crate::scenario::{self, Order, PlannedProbe, Role, Schedule};
 use crate::store::{NewProbe, NewRound, SkippedRound, Store, StoreError};
 use canary_gen::{KeyRing, ProbeNumber, Seed};
+use keep::Kept;
 use running::{CutShort, Running};
 use std::future::Future;
 use std::sync::Arc;
@@ -140,6 +143,8 @@ pub struct Executor {
     pub store: Store,
     /// Mints and recognises canaries.
     pub ring: KeyRing,
+    /// Keeps the responses behind findings, sealed; `None` keeps none.
+    pub evidence: Option<Keeper>,
     /// Tells the time.
     pub clock: Arc<dyn Clock>,
     /// How long a failing database is waited for before the round is given up.
@@ -193,6 +198,7 @@ impl Executor {
             report: session.empty_report(id, order),
             results: Vec::with_capacity(numbers.len()),
             documents: Vec::with_capacity(numbers.len()),
+            kept: Kept::default(),
             head_unit: None,
         };
         let cut_short = match settled {

@@ -1,6 +1,7 @@
 //! One probe on its way through the stations. Never retried.
 
 use super::document::{Determined, DocumentPrompt, Shared};
+use super::keep::seal;
 use super::learn::learn;
 use super::listener::{Heard, Listener};
 use super::locate::{Received, locate};
@@ -10,6 +11,7 @@ use super::together::Place;
 use super::{Event, Executor, Session};
 use crate::budget::{self, Cost, Measured};
 use crate::endpoint::{self, Exchange, Outcome, Prepared, SharedId};
+use crate::evidence::{Binding, Keeper, Sealed};
 use crate::ids::RoundId;
 use crate::judge::{self, Case, ProbeResult};
 use crate::scenario::{Cancel, Need, PlannedProbe, Recipe, Role};
@@ -34,6 +36,8 @@ pub(super) struct Judged {
     pub(super) length_error: Option<f64>,
     /// Tokens of the answer, if they were reported.
     pub(super) completion_tokens: u64,
+    /// Its response, if others may prove something with it.
+    pub(super) sealed: Option<Sealed>,
 }
 
 /// Why a probe could not be carried through.
@@ -214,7 +218,9 @@ impl Going {
 
     /// Sends it and listens, to the end or until its client goes away.
     async fn send(&self, prepared: Prepared) -> (Exchange, Heard) {
-        let mut listener = Listener::new(self.executor.ring.clone());
+        let keeper = self.executor.evidence.as_ref();
+        let recorder = keeper.map(Keeper::recorder);
+        let mut listener = Listener::new(self.executor.ring.clone(), recorder);
         let begun = Instant::now();
         let client = &self.session.clients[self.planned.tenant];
         let leaving = match self.planned.cancel {
@@ -267,6 +273,15 @@ impl Going {
             seen: &heard.seen,
         };
         let (verdict, findings) = judge::judge(&case);
+        let may_prove = !findings.is_empty() || judge::is_compared(planned.role);
+        let recorder = heard.recorder.filter(|_| may_prove);
+        let mut sealed = recorder.and_then(|recorder| {
+            let of = Binding {
+                probe: self.number,
+                round: self.round,
+            };
+            seal(executor, of, &recorder)
+        });
         let own_canaries = judge::recalled(&case);
         let depths = judge::recall_by_depth(&case);
         let received = Received {
@@ -289,6 +304,7 @@ impl Going {
             verdict: verdict.as_str(),
             reason: verdict.reason(),
             cost,
+            evidence: sealed.take_if(|_| !findings.is_empty()),
             findings: locate(executor, received, findings).await?,
             seen: heard.seen,
         };
@@ -301,6 +317,7 @@ impl Going {
             prompt_tokens: record.usage.prompt.unwrap_or(sent.tokens_estimated),
             found_at: record.finished_at,
             page_tokens: session.endpoint.page_tokens,
+            is_kept: record.evidence.is_some(),
         };
         let reports: Vec<FindingReport> = record
             .findings
@@ -340,6 +357,7 @@ impl Going {
                     .collect(),
             },
             completion_tokens: record.usage.completion.unwrap_or(0),
+            sealed,
             findings: reports,
             limit,
             length_error: length_error(planned, &exchange),

@@ -148,6 +148,8 @@ pub struct FindingReport {
     /// When it was proven.
     #[serde(with = "time::serde::rfc3339")]
     pub found_at: OffsetDateTime,
+    /// Whether the response that proves it is kept, sealed (docs/evidence.md).
+    pub evidence: bool,
     /// For a leak: whose canaries came out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub donor: Option<DonorReport>,
@@ -244,6 +246,8 @@ pub(super) struct Receiver<'a> {
     pub(super) prompt_tokens: u64,
     pub(super) found_at: OffsetDateTime,
     pub(super) page_tokens: u32,
+    /// Whether the response is kept.
+    pub(super) is_kept: bool,
 }
 
 pub(super) fn finding(record: &FindingRecord, receiver: &Receiver<'_>) -> FindingReport {
@@ -254,6 +258,7 @@ pub(super) fn finding(record: &FindingRecord, receiver: &Receiver<'_>) -> Findin
         tenant: receiver.tenant.to_owned(),
         prompt_tokens: receiver.prompt_tokens,
         found_at: receiver.found_at,
+        evidence: receiver.is_kept,
         donor: None,
         limit_tokens: None,
         reported_tokens: None,

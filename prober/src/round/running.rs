@@ -1,13 +1,15 @@
 //! A round under way: its steps, its end, and what its probes prove together.
 
 use super::document::Shared;
+use super::keep::Kept;
 use super::probe::{self, Going, Judged};
 use super::report::{HistoryReport, Receiver, finding};
 use super::{Executor, RoundError, RoundReport, Session, together};
 use crate::config::Scenario;
 use crate::endpoint::Outcome;
+use crate::evidence::Sealed;
 use crate::ids::RoundId;
-use crate::judge::{Compared, ProbeResult, RoundVerdict, compare, judge_round};
+use crate::judge::{Compared, ProbeResult, RoundVerdict, compare, judge_round, witnesses};
 use crate::length::CountError;
 use crate::scenario::{Need, PlannedProbe, Recipe};
 use crate::store::{FindingRecord, RoundEnd, StoreError};
@@ -32,6 +34,8 @@ pub(super) struct Running<'a> {
     pub(super) results: Vec<ProbeResult>,
     /// What each probe so far sent.
     pub(super) documents: Vec<Arc<Shared>>,
+    /// Responses that probes may prove something with together, sealed.
+    pub(super) kept: Kept,
     /// What a unit of a head costs, in tokens, by what was known when the first was woven: all heads of a
     /// round must be of one measure to be alike.
     pub(super) head_unit: Option<f64>,
@@ -121,6 +125,7 @@ impl Running<'_> {
         self.report.completion_tokens += judged.completion_tokens;
         self.report.findings.extend(judged.findings);
         self.results.push(judged.result);
+        self.kept.put(judged.sealed);
     }
 
     fn last_outcome(&self) -> &'static str {
@@ -155,11 +160,13 @@ impl Running<'_> {
         self.report.lengths_by = self.session.lengths().as_str();
         self.report.duration_ms = begun.elapsed().as_millis() as u64;
         let executor = self.executor;
+        let (findings, evidence) = self.show(compared);
         let end = RoundEnd {
             round: self.id,
             verdict,
             counts,
-            findings: self.show(compared),
+            findings,
+            evidence,
             finished_at: executor.clock.now(),
         };
         if failure.is_none() {
@@ -200,18 +207,29 @@ impl Running<'_> {
 }
 
 impl Running<'_> {
-    /// Puts what several probes proved together into the report; what is to be recorded of it.
-    fn show(&mut self, compared: Compared) -> Vec<(ProbeNumber, FindingRecord)> {
+    /// Puts what several probes proved together into the report; what is to be recorded of it, and the
+    /// responses that prove it.
+    fn show(&mut self, compared: Compared) -> (Vec<(ProbeNumber, FindingRecord)>, Vec<Sealed>) {
         let mut records = Vec::with_capacity(compared.findings.len());
+        let mut evidence = Vec::new();
         for (place, found) in compared.findings {
             let result = &self.results[place];
-            let record = FindingRecord::from(found);
+            let record = FindingRecord {
+                witnesses: witnesses(&self.results, place, &found),
+                ..FindingRecord::from(found)
+            };
+            let proving = record.witnesses.iter().chain([&result.number]);
+            evidence.extend(proving.filter_map(|probe| self.kept.take(*probe)));
+            let is_it = |sealed: &Sealed| sealed.of.probe == result.number;
+            // That of a probe with a finding of its own is recorded already.
+            let is_recorded = !result.findings.is_empty() && self.executor.evidence.is_some();
             let receiver = Receiver {
                 probe: result.number,
                 tenant: &self.session.registered.tenants[result.tenant].name,
                 prompt_tokens: result.prompt_tokens,
                 found_at: self.executor.clock.now(),
                 page_tokens: self.session.endpoint.page_tokens,
+                is_kept: is_recorded || evidence.iter().any(is_it),
             };
             let report = finding(&record, &receiver);
             tracing::error!(
@@ -225,7 +243,7 @@ impl Running<'_> {
             self.report.findings.push(report);
             records.push((result.number, record));
         }
-        records
+        (records, evidence)
     }
 }
 

@@ -97,24 +97,37 @@ impl fmt::Display for FindingReport {
             } else {
                 ", suspected"
             };
-            return writeln!(
+            writeln!(
                 f,
                 "  {kind}{suspected}: probe {probe} of tenant {tenant}: {about}"
-            );
+            )?;
+            return self.evidence_line(f);
         }
         writeln!(
             f,
             "  LEAK, {}: probe {probe} of tenant {tenant} (a prompt of {prompt} tokens)",
             self.certainty
         )?;
-        match &self.donor {
-            Some(donor) => donor_lines(f, donor, self.found_at),
-            None => Ok(()),
+        if let Some(donor) = &self.donor {
+            donor_lines(f, donor, self.found_at)?;
         }
+        self.evidence_line(f)
     }
 }
 
 impl FindingReport {
+    /// How to look at what proves it.
+    fn evidence_line(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.evidence {
+            return Ok(());
+        }
+        let probe = self.probe;
+        writeln!(
+            f,
+            "    kept, sealed: prober evidence show {probe} --reason TEXT"
+        )
+    }
+
     /// What was found, if not a leak.
     fn about(&self, prompt: &str) -> Option<String> {
         if let Some(limit) = self.limit_tokens {

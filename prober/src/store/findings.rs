@@ -1,5 +1,6 @@
 //! Findings, and the donors of what leaked.
 
+use super::evidence::link;
 use super::{Store, StoreError, bigint, query_error};
 use crate::ids::{EndpointId, RoundId, TenantId};
 use crate::judge::Finding;
@@ -23,6 +24,8 @@ pub struct FindingRecord {
     pub relation: Option<Relation>,
     /// For a leak: the parts of the donor's context, in the order in which they came out.
     pub map: Vec<Part>,
+    /// Other probes whose responses prove it, beside that of the one which shows it.
+    pub witnesses: Vec<ProbeNumber>,
 }
 
 /// A part of a donor's context that came out in one go.
@@ -42,6 +45,7 @@ impl From<Finding> for FindingRecord {
             donor: None,
             relation: None,
             map: Vec::new(),
+            witnesses: Vec::new(),
         }
     }
 }
@@ -145,13 +149,14 @@ pub(super) async fn insert_finding(
     };
     let donor = record.donor.as_ref();
     let tokens = || record.map.iter().filter_map(|part| part.tokens);
-    sqlx::query(
+    let finding: i64 = sqlx::query_scalar(
         "/* insert_finding */
          insert into findings (round_id, probe_id, probe_planned_at, tenant_id, kind, certainty, found_at,
                                donor_tenant_id, donor_probe, donor_relation, planted_at, slots, first_token, last_token,
                                detail, late)
          select $1, probes.id, planned_at, tenant_id, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, state = 'lost'
-         from probes join rounds on rounds.id = $1 where probes.id = $2",
+         from probes join rounds on rounds.id = $1 where probes.id = $2
+         returning id",
     )
     .bind(round.0)
     .bind(bigint(probe.get()))
@@ -166,10 +171,12 @@ pub(super) async fn insert_finding(
     .bind(tokens().map(|(first, _)| bigint(first)).min())
     .bind(tokens().map(|(_, last)| bigint(last)).max())
     .bind(detail(record))
-    .execute(connection)
+    .fetch_one(&mut *connection)
     .await
     .map_err(query_error("record a finding"))?;
-    Ok(())
+    let proving = record.witnesses.iter().chain([&probe]);
+    let proving: Vec<i64> = proving.map(|probe| bigint(probe.get())).collect();
+    link(connection, finding, &proving).await
 }
 
 /// The numbers behind a finding.

@@ -6,6 +6,7 @@
 #[cfg(feature = "embedded-postgres")]
 mod embedded;
 mod endpoints;
+mod evidence;
 mod findings;
 mod leases;
 mod probes;
@@ -16,6 +17,7 @@ mod sums;
 mod upkeep;
 
 pub use endpoints::{EndpointFacts, RegisteredEndpoint, RegisteredTenant};
+pub use evidence::{Access, Act, EvidenceFacts, EvidenceState, Resealed};
 pub use findings::{DonorRecord, FindingRecord, Part, Relation};
 pub use leases::{Decided, Gained, Lease};
 pub use probes::{NewProbe, ProbeRecord, SentRecord, Usage};

@@ -1,10 +1,12 @@
 //! Probes with their sightings.
 
+use super::evidence::insert_evidence;
 use super::findings::{FindingRecord, insert_finding};
 use super::spending::settle;
 use super::sums::add_probe;
 use super::{Store, StoreError, bigint, integer, query_error};
 use crate::budget::Cost;
+use crate::evidence::Sealed;
 use crate::ids::{RoundId, TenantId};
 use crate::judge::Seen;
 use crate::scenario::{Cancel, PlannedProbe};
@@ -94,6 +96,8 @@ pub struct ProbeRecord {
     pub cost: Cost,
     /// What it proves beyond the verdict.
     pub findings: Vec<FindingRecord>,
+    /// The response, if there are findings and it is kept.
+    pub evidence: Option<Sealed>,
 }
 
 impl Store {
@@ -246,6 +250,9 @@ impl Store {
         if let Some(planned_at) = fresh {
             insert_sightings(&mut transaction, record, planned_at).await?;
             add_probe(&mut transaction, record.probe, record.finished_at).await?;
+            if let Some(sealed) = &record.evidence {
+                insert_evidence(&mut transaction, sealed, record.finished_at).await?;
+            }
             for finding in &record.findings {
                 let of = (record.round, record.probe, record.finished_at);
                 insert_finding(&mut transaction, of, finding).await?;

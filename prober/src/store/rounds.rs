@@ -1,9 +1,11 @@
 //! Rounds.
 
+use super::evidence::insert_evidence;
 use super::findings::{FindingRecord, insert_finding};
 use super::leases::{Lease, decide, fence};
 use super::sums::{Ended, add_round};
 use super::{Store, StoreError, bigint, integer, query_error};
+use crate::evidence::Sealed;
 use crate::ids::{EndpointId, RoundId};
 use crate::judge::{RoundCounts, RoundVerdict};
 use canary_gen::{KeyId, ProbeNumber};
@@ -46,6 +48,8 @@ pub struct RoundEnd {
     pub counts: RoundCounts,
     /// What several of its probes proved together, each with the probe that shows it best.
     pub findings: Vec<(ProbeNumber, FindingRecord)>,
+    /// Responses that prove these, as far as they are kept and were not recorded with their probes.
+    pub evidence: Vec<Sealed>,
     /// When it ended.
     pub finished_at: OffsetDateTime,
 }
@@ -201,6 +205,9 @@ impl Store {
                     counts: end.counts.clone(),
                 };
                 add_round(&mut transaction, &ended).await?;
+            }
+            for sealed in &end.evidence {
+                insert_evidence(&mut transaction, sealed, end.finished_at).await?;
             }
             for (probe, finding) in &end.findings {
                 let of = (end.round, *probe, end.finished_at);

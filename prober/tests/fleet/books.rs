@@ -198,7 +198,7 @@ async fn each_leak_is_one_finding(database: &mut PgConnection) -> i64 {
                 count(*) filter (where rounds.state = 'lost' and findings.found_at >= rounds.started_at and late)
          from findings join rounds on rounds.id = round_id where kind = 'leak'",
     )
-    .fetch_one(database)
+    .fetch_one(&mut *database)
     .await
     .unwrap();
     assert_eq!(findings, distinct, "a finding was recorded twice");
@@ -207,6 +207,15 @@ async fn each_leak_is_one_finding(database: &mut PgConnection) -> i64 {
         "a leak without a finding, or a finding without a leak"
     );
     assert_eq!(late, lost, "late though its round was not lost");
+    let evidence: i64 =
+        sqlx::query_scalar("select count(*) from evidence where sealed is not null")
+            .fetch_one(database)
+            .await
+            .unwrap();
+    assert_eq!(
+        evidence, leaks,
+        "a leak whose response was not kept, or kept twice"
+    );
     findings
 }
 

@@ -6,6 +6,7 @@ use super::world::{self, World};
 use canary_gen::key_file;
 use prober::clock::{Clock, SystemClock};
 use prober::config;
+use prober::evidence::Keeper;
 use prober::round::Executor;
 use prober::store::{Location, Store};
 use prober::watch::{Instance, Watch};
@@ -82,6 +83,7 @@ pub(crate) async fn watch(orders: &Orders) {
         url: SecretString::from(orders.database.as_str()),
         max_connections: pool_size(),
     };
+    let keys = config.evidence.keys.clone();
     let label = ring.minting().id().to_string();
     let executor = Executor {
         store: Store::open(&location).await.unwrap(),
@@ -91,6 +93,7 @@ pub(crate) async fn watch(orders: &Orders) {
         }),
         patience: PATIENCE,
         observer: Arc::new(|_| {}),
+        evidence: keys.map(|keys| Keeper::new(keys, config.evidence.max_bytes)),
         tenure: None,
         stop,
     };

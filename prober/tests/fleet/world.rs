@@ -169,7 +169,7 @@ pub(crate) fn name(endpoint: usize) -> String {
 }
 
 fn text(doors: &[Door]) -> String {
-    let mut text = "data_dir = \"state\"\nkey_ring_file = \"canary.keys\"\n".to_owned();
+    let mut text = "data_dir = \"state\"\nkey_ring_file = \"canary.keys\"\n[evidence]\nkey_file = \"evidence.keys\"\n".to_owned();
     for (number, door) in doors.iter().enumerate() {
         writeln!(
             text,

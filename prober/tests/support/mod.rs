@@ -9,6 +9,7 @@ pub(crate) mod sites;
 use canary_gen::key_file;
 use prober::clock::SystemClock;
 use prober::config::{self, Config};
+use prober::evidence::{self, Keeper};
 use prober::round::{Executor, RoundOrder, RoundReport, Session};
 use prober::store::{Location, Store};
 use secrecy::SecretString;
@@ -79,29 +80,26 @@ impl TestDatabase {
 
     /// Every value of every table as text: what somebody with a dump of the database can read.
     pub(crate) async fn dump(&self) -> String {
+        let rows = async |query: String| -> Vec<String> {
+            let query = sqlx::query_scalar(sqlx::AssertSqlSafe(query));
+            query.fetch_all(&self.pool).await.unwrap()
+        };
+        let tables = "select relname::text from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r'";
         let mut text = String::new();
-        for table in [
-            "endpoints",
-            "tenants",
-            "key_ids",
-            "rounds",
-            "probes",
-            "sightings",
-            "findings",
-            "leases",
-            "lines",
-            "spending",
-            "builds",
-            "probe_sums",
-            "round_sums",
-        ] {
-            let rows: Vec<String> = sqlx::query_scalar(sqlx::AssertSqlSafe(format!(
-                "select t::text from {table} t"
-            )))
-            .fetch_all(&self.pool)
-            .await
-            .unwrap();
-            text.push_str(&rows.join("\n"));
+        for table in rows(tables.to_owned()).await {
+            text.push_str(
+                &rows(format!("select t::text from {table} t"))
+                    .await
+                    .join("\n"),
+            );
+            // A text in bytes would show as digits only.
+            let bytes = format!(
+                "select attname::text from pg_attribute where attrelid = '{table}'::regclass and atttypid = 'bytea'::regtype"
+            );
+            for column in rows(bytes).await {
+                let bytes = format!("select coalesce(encode({column}, 'escape'), '') from {table}");
+                text.push_str(&rows(bytes).await.join("\n"));
+            }
         }
         text
     }
@@ -176,6 +174,7 @@ impl Workplace {
     pub(crate) fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         key_file::generate(&dir.path().join("canary.keys")).unwrap();
+        evidence::key_file::generate(&dir.path().join("evidence.keys")).unwrap();
         for (tenant, key) in TENANTS.into_iter().chain([("org", HEADER_SECRET)]) {
             let path = dir.path().join(format!("{tenant}.key"));
             fs::write(&path, key).unwrap();
@@ -197,7 +196,8 @@ impl Workplace {
             more,
         } = endpoint;
         let mut text = format!(
-            "data_dir = \"state\"\nkey_ring_file = \"canary.keys\"\n\n[[endpoints]]\nname = \"{name}\"\n\
+            "data_dir = \"state\"\nkey_ring_file = \"canary.keys\"\n\n\
+             [evidence]\nkey_file = \"evidence.keys\"\n\n[[endpoints]]\nname = \"{name}\"\n\
              api = \"openai-chat\"\nbase_url = \"{base_url}\"\nmodel = \"simulated-1m\"\n\
              context_tokens = {context_tokens}\nheaders = {{ x-org = {{ file = \"org.key\" }} }}\n{more}\n"
         );
@@ -262,9 +262,11 @@ pub(crate) async fn run_round(config: &Config, store: &Store, seed: u64) -> Roun
 
 pub(crate) async fn ready(config: &Config, store: &Store) -> (Executor, Session) {
     let clock = Arc::new(SystemClock);
+    let keys = config.evidence.keys.clone();
     let executor = Executor {
         store: store.clone(),
         ring: key_file::load(&config.key_ring_file).unwrap(),
+        evidence: keys.map(|keys| Keeper::new(keys, config.evidence.max_bytes)),
         clock: clock.clone(),
         patience: Duration::from_secs(5),
         observer: Arc::new(|_| {}),
@@ -292,10 +294,10 @@ pub(crate) async fn run_with(
     executor.run(session, &order).await.unwrap()
 }
 
-/// No secret of the tenants stands in a text.
 /// In a header of every request of these tests.
 const HEADER_SECRET: &str = "org-header-hunter3";
 
+/// No secret of the tenants stands in a text.
 pub(crate) fn assert_no_secrets(text: &str) {
     for (tenant, key) in TENANTS {
         assert!(!text.contains(key), "the key of {tenant} was shown");

@@ -6,7 +6,7 @@
 mod report;
 mod stage;
 
-use super::{CommandError, exit, location, print, progress, say, signals};
+use super::{CommandError, exit, keeper, location, print, progress, say, signals};
 use crate::clock::{Clock as _, SystemClock};
 use crate::config::{self, Config};
 use crate::round::{Executor, RoundOrder, RoundReport, SEED_BITS, Session};
@@ -106,6 +106,7 @@ async fn play(
     let executor = Executor {
         store: store.clone(),
         ring: key_file::load(&config.key_ring_file)?,
+        evidence: keeper(config),
         clock: clock.clone(),
         patience: PATIENCE,
         observer: progress::bars(),

@@ -2,6 +2,7 @@
 
 use super::CommandError;
 use crate::config::{Config, Database};
+use crate::evidence;
 use canary_gen::key_file;
 use ring::rand::SecureRandom as _;
 use simulator::{Fault, FaultSetting, Simulator};
@@ -64,6 +65,10 @@ impl Stage {
         let ring_file = folder.path().join("canary.keys");
         if !ring_file.exists() {
             key_file::generate(&ring_file)?;
+        }
+        let evidence_file = folder.path().join("evidence.keys");
+        if !evidence_file.exists() {
+            evidence::key_file::generate(&evidence_file)?;
         }
         let keys = tenant_keys(folder.path())?;
         let mut stage = Self {
@@ -194,6 +199,7 @@ fn random_key() -> Result<String, CommandError> {
 fn configuration(folder: &Path, endpoints: [(&str, SocketAddr); 2]) -> String {
     let mut text = format!(
         "data_dir = {:?}\nkey_ring_file = \"canary.keys\"\n\n\
+         [evidence]\nkey_file = \"evidence.keys\"\n\n\
          # The embedded Postgres takes one connection, through DATABASE_URL too.\n\
          [store]\nmax_connections = 1\n\n[log]\nlevel = \"warn\"\n",
         folder

@@ -4,6 +4,7 @@ mod api;
 mod budget;
 mod connection;
 mod endpoint;
+mod evidence;
 mod extras;
 mod fleet;
 mod recipe;
@@ -41,6 +42,7 @@ pub(super) fn config(
     let store = check.store(&raw.store.table());
     let retention = check.retention(&raw.retention.table());
     let fleet = check.fleet(&raw.fleet.table());
+    let evidence = check.evidence(&raw.evidence.table());
     let log = check.log(&raw.log.table());
     let endpoints = check.endpoints(raw);
     let scenarios = check.scenarios(raw);
@@ -62,6 +64,7 @@ pub(super) fn config(
         store: store?,
         retention: retention?,
         fleet: fleet?,
+        evidence: evidence?,
         log: log?,
         endpoints,
         scenarios: scenarios?,

@@ -12,6 +12,12 @@ fn what_is_left_out_gets_its_default() {
     assert_eq!(config.key_ring_file, config.data_dir.join("canary.keys"));
     assert!(matches!(config.store.database, Database::Embedded));
     assert_eq!(config.store.max_connections, 8);
+    assert!(config.evidence.keys.is_none());
+    assert_eq!(config.evidence.max_bytes, 1 << 20);
+    assert_eq!(
+        config.evidence.retention,
+        Duration::from_secs(30 * 24 * 3_600)
+    );
     assert_eq!(
         (config.log.format, config.log.level),
         (LogFormat::Human, tracing::Level::INFO)
@@ -58,6 +64,8 @@ fn a_full_file_says_it_all() {
         PathBuf::from("/etc/prober/canary.keys")
     );
     assert_eq!(config.store.max_connections, 20);
+    assert!(config.evidence.keys.is_some());
+    assert_eq!(config.evidence.max_bytes, 256 << 10);
     assert_eq!(
         (config.log.format, config.log.level),
         (LogFormat::Json, tracing::Level::DEBUG)

@@ -1,7 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
-use crate::config::{Database, Fleet, Log, LogFormat, Store};
+use crate::config::{Database, Evidence, Fleet, Log, LogFormat, Store};
 use crate::scenario::{Load, Recipe};
 use crate::store::Retention;
 use canary_gen::Form;
@@ -43,6 +43,11 @@ fn config(scenarios: Vec<Scenario>) -> Config {
             labels: Vec::new(),
             lease: Duration::from_secs(300),
             rounds_at_once: 8,
+        },
+        evidence: Evidence {
+            keys: None,
+            max_bytes: 1 << 20,
+            retention: Duration::from_secs(30 * 24 * 3_600),
         },
         log: Log {
             format: LogFormat::Human,
