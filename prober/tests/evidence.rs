@@ -95,7 +95,7 @@ async fn the_response_behind_a_leak_is_shown_as_it_came_to_whoever_says_why() {
         .collect();
     let listed = listed
         .iter()
-        .find(|one| one["probe"].to_string() == probe)
+        .find(|one| one["probe"] == leak.unwrap()["probe"])
         .unwrap();
     assert!(
         listed["findings"]
@@ -201,7 +201,7 @@ async fn every_finding_has_its_evidence_and_nothing_else_is_kept_or_can_be_read_
     );
     assert_eq!(canary_gen::scan::scan(&ring, dump.as_bytes()), vec![]);
     for probe in kept(database).await {
-        let access = access("test", OffsetDateTime::now_utc());
+        let access = access("test", NOW);
         let sealed = store
             .access_evidence(probe, Act::Show, &access)
             .await
