@@ -55,6 +55,8 @@ pub enum Command {
     Db(cmd::db::Args),
     /// Read, erase and look after the responses behind findings, which are kept sealed. Exit code 0 done, 2 error.
     Evidence(cmd::evidence::Args),
+    /// Tell what findings are one incident, and what became of it; acknowledge and resolve it.
+    Incidents(cmd::incidents::Args),
     /// Serve a simulated inference endpoint, healthy or with faults.
     Simulate(cmd::simulate::Args),
 }

@@ -39,3 +39,7 @@ id! {
     /// A row of `rounds`.
     RoundId
 }
+id! {
+    /// A row of `incidents`.
+    IncidentId
+}

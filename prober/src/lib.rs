@@ -16,6 +16,7 @@ pub mod endpoint;
 pub mod errors;
 pub mod evidence;
 pub mod ids;
+pub mod incident;
 pub mod judge;
 pub mod length;
 pub mod logging;

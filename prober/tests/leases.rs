@@ -13,7 +13,7 @@ use prober::store::{
 };
 use std::collections::BTreeSet;
 use std::time::Duration;
-use support::records::{facts, new_round, plan};
+use support::records::{RULES, facts, new_round, plan};
 use support::*;
 use time::OffsetDateTime;
 use time::macros::datetime;
@@ -216,8 +216,8 @@ async fn a_round_that_is_taken_over_is_lost_and_what_it_brings_late_is_in_no_sum
     // Both come to their ends, each twice.
     let end = bench.end(again).await;
     for _ in 0..2 {
-        bench.store.finish_round(&late).await.unwrap();
-        bench.store.finish_round(&end).await.unwrap();
+        bench.store.finish_round(&late, &RULES).await.unwrap();
+        bench.store.finish_round(&end, &RULES).await.unwrap();
     }
     let states: Vec<(String, bool)> = sqlx::query_as(
         "select state, late from rounds join findings on findings.round_id = rounds.id order by rounds.id",

@@ -9,7 +9,7 @@ use prober::scenario::{Cancel, PlannedHead, PlannedProbe, Role};
 use prober::store::{EndpointFacts, Location, NewProbe, RoundEnd, SkippedRound, Store, StoreError};
 use secrecy::SecretString;
 use std::time::Duration;
-use support::records::{facts, new_round, plan};
+use support::records::{RULES, facts, new_round, plan};
 use support::*;
 use time::macros::datetime;
 
@@ -98,7 +98,7 @@ async fn every_act_of_a_round_may_be_repeated_and_changes_nothing_the_second_tim
             evidence: Vec::new(),
             finished_at: NOW,
         };
-        store.finish_round(&end).await.unwrap();
+        store.finish_round(&end, &RULES).await.unwrap();
         let recorded = store.round(id).await.unwrap().unwrap();
         assert_eq!(
             (recorded.endpoint.as_str(), recorded.seed, recorded.plan),

@@ -4,6 +4,7 @@ pub mod check;
 pub mod db;
 pub mod demo;
 pub mod evidence;
+pub mod incidents;
 pub mod limits;
 pub mod once;
 pub mod plan;
@@ -15,6 +16,7 @@ pub mod simulate;
 mod progress;
 mod signals;
 mod upkeep;
+mod who;
 
 use crate::config::{Config, ConfigErrors, Database};
 use crate::evidence::Keeper;

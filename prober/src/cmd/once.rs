@@ -52,6 +52,7 @@ pub async fn run(args: Args) -> Result<ExitCode, CommandError> {
         store: store.clone(),
         ring,
         evidence: keeper(&config),
+        incidents: config.incidents,
         clock,
         patience: PATIENCE,
         observer: progress::bars(),

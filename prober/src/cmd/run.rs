@@ -46,6 +46,7 @@ pub async fn run(args: Args) -> Result<ExitCode, CommandError> {
         store: store.clone(),
         ring,
         evidence: keeper(&config),
+        incidents: config.incidents,
         clock: Arc::clone(&clock),
         patience: PATIENCE,
         observer: progress::none(),

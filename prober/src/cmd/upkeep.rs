@@ -9,8 +9,8 @@ use tokio_util::sync::CancellationToken;
 
 const EVERY: Duration = Duration::from_secs(3_600);
 
-/// Makes partitions ahead and drops what is older than it is kept, evidence before all, now and each hour, until told to stop. What
-/// fails is logged and tried again the next time.
+/// Makes partitions ahead, resolves incidents that are over, and drops what is older than it is kept, evidence before
+/// all, now and each hour, until told to stop. What fails is logged and tried again the next time.
 pub(super) async fn keep_up(
     store: &Store,
     config: &Config,
@@ -46,6 +46,12 @@ async fn once(store: &Store, config: &Config, clock: &dyn Clock) -> Result<(), S
         );
     }
     store.prepare_weeks(now).await?;
+    for incident in store.resolve_quiet(&config.incidents, now).await? {
+        tracing::info!(
+            incident.id = incident.get(),
+            "an incident is over by itself"
+        );
+    }
     let pruned = store.prune(config.retention, now).await?;
     if !pruned.weeks.is_empty() || pruned.sums > 0 {
         tracing::info!(

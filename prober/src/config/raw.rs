@@ -22,6 +22,7 @@ raw_table!(RawConfig {
     retention: RawRetention,
     fleet: RawFleet,
     evidence: RawEvidence,
+    incidents: RawIncidents,
     log: RawLog,
     defaults: RawDefaults,
     endpoints: List<RawEndpoint>,
@@ -51,6 +52,11 @@ raw_table!(RawEvidence {
     key_file: String,
     max_bytes: Bytes,
     retention: Duration,
+});
+
+raw_table!(RawIncidents {
+    reopen_within: Duration,
+    clean_for: Duration,
 });
 
 raw_table!(RawLog {
@@ -166,6 +172,7 @@ pub(super) const TABLES: &[(&str, &[&str])] = &[
     ("retention", RawRetention::KEYS),
     ("fleet", RawFleet::KEYS),
     ("evidence", RawEvidence::KEYS),
+    ("incidents", RawIncidents::KEYS),
     ("log", RawLog::KEYS),
     ("defaults", RawDefaults::KEYS),
     ("endpoints", RawEndpoint::KEYS),

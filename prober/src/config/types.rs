@@ -3,6 +3,7 @@
 use crate::budget::Budget;
 use crate::endpoint::{Api, Connection, Extras, Limits};
 use crate::evidence::EvidenceKeys;
+use crate::incident;
 use crate::length::Tokenizer;
 use crate::scenario::Recipe;
 use crate::store::Retention;
@@ -26,6 +27,8 @@ pub struct Config {
     pub fleet: Fleet,
     /// What is kept of responses that prove something.
     pub evidence: Evidence,
+    /// When findings make an incident, and when it is over by itself.
+    pub incidents: incident::Rules,
     /// What is logged and how.
     pub log: Log,
     /// What is probed; at least one, names unique.

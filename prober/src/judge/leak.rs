@@ -1,7 +1,7 @@
 //! Leak: a canary of another request. A canary of the same tenant's *other* request proves the same
 //! defect as one of another tenant, so both are leaks; the relation is recorded with the finding.
 
-use super::{Case, Finding, Seen, is_own};
+use super::{Case, Finding, Seen, SeenIn, is_own, limit};
 use canary_gen::Slot;
 use std::collections::BTreeMap;
 
@@ -15,20 +15,28 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
             .or_default()
             .push(seen);
     }
-    by_donor
-        .into_iter()
-        .map(|((donor_tenant, donor_probe, key), seen)| Finding::Leak {
+    let limit = case.measured_limit.unwrap_or(case.context_tokens);
+    let is_over_limit = limit::over(case, limit).is_some();
+    let leak = |((donor_tenant, donor_probe, key), mut seen): (_, Vec<&Seen>)| {
+        // As they came out: in the answer before elsewhere, from its beginning to its end.
+        seen.sort_by_key(|seen| (!seen.in_answer, &seen.place, seen.sighting.offset));
+        Finding::Leak {
             donor_tenant,
             donor_probe,
             key,
-            slots: in_order(seen),
-        })
-        .collect()
+            slots: slots(&seen),
+            // There is one: it made the finding.
+            seen_in: seen
+                .first()
+                .map_or(SeenIn::Elsewhere, |seen| SeenIn::of(seen)),
+            is_over_limit,
+        }
+    };
+    by_donor.into_iter().map(leak).collect()
 }
 
-/// The slots as they came out: in the answer before elsewhere, from its beginning to its end.
-fn in_order(mut seen: Vec<&Seen>) -> Vec<Slot> {
-    seen.sort_by_key(|seen| (!seen.in_answer, &seen.place, seen.sighting.offset));
+/// The slots, each once.
+fn slots(seen: &[&Seen]) -> Vec<Slot> {
     let mut slots: Vec<Slot> = Vec::with_capacity(seen.len());
     for seen in seen {
         let slot = seen.sighting.identity.slot;

@@ -16,6 +16,15 @@ pub(super) fn find(case: &Case<'_>) -> Option<Finding> {
         return None;
     }
     let limit = case.context_tokens;
+    let prompt_tokens = over(case, limit)?;
+    Some(Finding::LimitViolation {
+        limit,
+        prompt_tokens,
+    })
+}
+
+/// The length of a prompt that is over a limit, in tokens.
+pub(super) fn over(case: &Case<'_>, limit: u64) -> Option<u64> {
     let reported = case
         .exchange
         .usage
@@ -25,9 +34,5 @@ pub(super) fn find(case: &Case<'_>) -> Option<Finding> {
     // A report below the limit does not clear it: a truncating server reports what it kept.
     let over_by_estimate = Some(case.estimated_tokens)
         .filter(|&tokens| tokens as f64 > limit as f64 * ESTIMATE_MARGIN);
-    let prompt_tokens = over_by_report.or(over_by_estimate)?;
-    Some(Finding::LimitViolation {
-        limit,
-        prompt_tokens,
-    })
+    over_by_report.or(over_by_estimate)
 }

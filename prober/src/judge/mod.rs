@@ -8,6 +8,7 @@ mod divergence;
 mod leak;
 mod limit;
 mod prefix;
+mod signature;
 mod twin;
 mod usage;
 mod verdict;
@@ -17,6 +18,7 @@ use crate::scenario::Role;
 use canary_gen::{KeyId, ProbeNumber, Sighting, Slot, TenantNumber};
 pub use compare::{Compared, compare, is_compared, witnesses};
 pub use leak::runs;
+pub use signature::SeenIn;
 pub use usage::is_odd as is_odd_count;
 pub use verdict::{ProbeResult, RoundCounts, RoundVerdict, judge_round};
 
@@ -35,6 +37,8 @@ pub struct Case<'a> {
     pub slots: u32,
     /// The advertised context window, in tokens.
     pub context_tokens: u64,
+    /// The limit that the endpoint named when it last refused a prompt, in tokens.
+    pub measured_limit: Option<u64>,
     /// Length of the prompt by the calibrated estimate, in tokens.
     pub estimated_tokens: u64,
     /// What the endpoint did.
@@ -105,6 +109,10 @@ pub enum Finding {
         key: KeyId,
         /// The leaked slots of the donor's context, in the order in which they came out.
         slots: Vec<Slot>,
+        /// Where in the response they stood.
+        seen_in: SeenIn,
+        /// Whether the prompt was longer than the endpoint takes, as far as it is known.
+        is_over_limit: bool,
     },
     /// A prompt over the advertised limit was answered instead of refused.
     LimitViolation {

@@ -62,6 +62,7 @@ fn verdict_on(outcome: Outcome, prompt_tokens: u64, seen: &[Seen]) -> (Verdict, 
         asked: &[Slot::new(3).unwrap()],
         slots: 10,
         context_tokens: LIMIT,
+        measured_limit: None,
         estimated_tokens: prompt_tokens,
         exchange: &exchange(outcome, prompt_tokens),
         seen,
@@ -92,6 +93,7 @@ fn an_answer_to_less_than_half_of_the_prompt_proves_nothing_even_with_an_own_can
             asked: &[Slot::new(3).unwrap()],
             slots: 10,
             context_tokens: LIMIT,
+            measured_limit: None,
             estimated_tokens: 5_000,
             exchange: &exchange(outcome, reported),
             seen: &[seen(1, 7, 3, true)],
@@ -135,7 +137,13 @@ fn a_foreign_canary_is_a_leak_wherever_it_stands_and_whatever_the_outcome() {
                     donor_tenant: tenant(2),
                     donor_probe: probe(5),
                     key: KeyRing::from_root(&[1; 32]).minting().id(),
-                    slots
+                    slots,
+                    seen_in: if in_answer {
+                        SeenIn::Text
+                    } else {
+                        SeenIn::Elsewhere
+                    },
+                    is_over_limit: false,
                 }]
             );
         }
@@ -188,6 +196,7 @@ fn an_answer_over_the_limit_is_a_violation_by_report_or_by_estimate() {
         asked: &[Slot::new(3).unwrap()],
         slots: 10,
         context_tokens: LIMIT,
+        measured_limit: None,
         estimated_tokens: 12_000,
         exchange: &exchange(Outcome::Answered, 1),
         seen: &own,
@@ -327,6 +336,8 @@ fn a_leak_even_in_an_answer_to_a_calibration_request_makes_the_round_a_leak() {
         donor_probe: probe(3),
         key: KeyRing::from_root(&[1; 32]).minting().id(),
         slots: vec![Slot::new(0).unwrap()],
+        seen_in: SeenIn::Text,
+        is_over_limit: false,
     });
     let (verdict, counts) = judge_round(
         &[leaking, recalled_by(Role::Peer)],
@@ -352,6 +363,7 @@ fn a_limit_violation_without_a_leak_is_a_finding() {
     );
 }
 
+mod signatures;
 mod together;
 
 /// Judges an answer to a prompt of 5,000 tokens of which the endpoint reports so many, and which gave back
@@ -364,6 +376,7 @@ fn counted(reported: u64, slot: u64) -> Vec<Finding> {
         asked: &[Slot::new(slot).unwrap()],
         slots: 10,
         context_tokens: LIMIT,
+        measured_limit: None,
         estimated_tokens: 5_000,
         exchange: &exchange(Outcome::Answered, reported),
         seen: &[seen(1, 7, slot, true)],

@@ -26,6 +26,7 @@ pub(super) async fn locate(
             donor_probe,
             key,
             ref slots,
+            ..
         } = finding
         else {
             records.push(FindingRecord::from(finding));

@@ -37,6 +37,7 @@ use crate::clock::Clock;
 use crate::config::Scenario;
 use crate::evidence::Keeper;
 use crate::ids::RoundId;
+use crate::incident;
 use crate::scenario::{self, Order, PlannedProbe, Role, Schedule};
 use crate::store::{NewProbe, NewRound, SkippedRound, Store, StoreError};
 use canary_gen::{KeyRing, ProbeNumber, Seed};
@@ -145,6 +146,8 @@ pub struct Executor {
     pub ring: KeyRing,
     /// Keeps the responses behind findings, sealed; `None` keeps none.
     pub evidence: Option<Keeper>,
+    /// Which findings open an incident, or open it again.
+    pub incidents: incident::Rules,
     /// Tells the time.
     pub clock: Arc<dyn Clock>,
     /// How long a failing database is waited for before the round is given up.

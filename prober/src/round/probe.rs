@@ -6,7 +6,7 @@ use super::learn::learn;
 use super::listener::{Heard, Listener};
 use super::locate::{Received, locate};
 use super::preflight::{Check, Preflight};
-use super::report::{FindingReport, Receiver, finding};
+use super::report::{FindingReport, Receiver, finding, name_incidents};
 use super::together::Place;
 use super::{Event, Executor, Session};
 use crate::budget::{self, Cost, Measured};
@@ -268,6 +268,7 @@ impl Going {
             asked: &asked,
             slots: sent.slots,
             context_tokens: session.endpoint.context_tokens,
+            measured_limit: session.measured_limit(),
             estimated_tokens: sent.tokens_estimated,
             exchange: &exchange,
             seen: &heard.seen,
@@ -308,8 +309,8 @@ impl Going {
             findings: locate(executor, received, findings).await?,
             seen: heard.seen,
         };
-        executor
-            .patiently(|| executor.store.record_probe(&record))
+        let incidents = executor
+            .patiently(|| executor.store.record_probe(&record, &executor.incidents))
             .await?;
         let receiver = Receiver {
             probe: self.number,
@@ -319,11 +320,12 @@ impl Going {
             page_tokens: session.endpoint.page_tokens,
             is_kept: record.evidence.is_some(),
         };
-        let reports: Vec<FindingReport> = record
+        let mut reports: Vec<FindingReport> = record
             .findings
             .iter()
             .map(|found| finding(found, &receiver))
             .collect();
+        name_incidents(&mut reports, &incidents);
         log(session, &record, &reports);
         (executor.observer)(&Event::Judged {
             endpoint: &session.endpoint.name,
@@ -411,6 +413,7 @@ fn log(session: &Session, record: &ProbeRecord, findings: &[FindingReport]) {
         let donor = finding.donor.as_ref();
         tracing::error!(
             finding.kind = finding.kind,
+            incident.id = finding.incident,
             endpoint = session.endpoint.name,
             round.id = record.round.get(),
             probe.id = finding.probe,

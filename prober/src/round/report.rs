@@ -1,6 +1,7 @@
 //! What a round tells: the object that `prober once --format json` prints (docs/once.md).
 
 use crate::bounds::{self, Confidence, Sensitivity, Tally};
+use crate::ids::IncidentId;
 use crate::judge::{Finding, RoundCounts, RoundVerdict};
 use crate::store::{DonorRecord, FindingRecord, History, Part, Relation};
 use canary_gen::{ProbeNumber, Slot};
@@ -150,6 +151,8 @@ pub struct FindingReport {
     pub found_at: OffsetDateTime,
     /// Whether the response that proves it is kept, sealed (docs/evidence.md).
     pub evidence: bool,
+    /// The incident that it belongs to (docs/incidents.md); `null` if the database did not tell.
+    pub incident: Option<i64>,
     /// For a leak: whose canaries came out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub donor: Option<DonorReport>,
@@ -259,6 +262,7 @@ pub(super) fn finding(record: &FindingRecord, receiver: &Receiver<'_>) -> Findin
         prompt_tokens: receiver.prompt_tokens,
         found_at: receiver.found_at,
         evidence: receiver.is_kept,
+        incident: None,
         donor: None,
         limit_tokens: None,
         reported_tokens: None,
@@ -317,6 +321,13 @@ pub(super) fn finding(record: &FindingRecord, receiver: &Receiver<'_>) -> Findin
         }
     }
     report
+}
+
+/// Names the incidents of findings, in their order.
+pub(super) fn name_incidents(findings: &mut [FindingReport], incidents: &[IncidentId]) {
+    for (finding, incident) in findings.iter_mut().zip(incidents) {
+        finding.incident = Some(incident.get());
+    }
 }
 
 fn donor(

@@ -3,7 +3,7 @@
 use super::document::Shared;
 use super::keep::Kept;
 use super::probe::{self, Going, Judged};
-use super::report::{HistoryReport, Receiver, finding};
+use super::report::{HistoryReport, Receiver, finding, name_incidents};
 use super::{Executor, RoundError, RoundReport, Session, together};
 use crate::config::Scenario;
 use crate::endpoint::Outcome;
@@ -170,10 +170,15 @@ impl Running<'_> {
             finished_at: executor.clock.now(),
         };
         if failure.is_none() {
-            failure = executor
-                .patiently(|| executor.store.finish_round(&end))
-                .await
-                .err();
+            let finished = executor
+                .patiently(|| executor.store.finish_round(&end, &executor.incidents))
+                .await;
+            // What was proven together stands last in the report.
+            let first = self.report.findings.len() - end.findings.len();
+            match finished {
+                Ok(incidents) => name_incidents(&mut self.report.findings[first..], &incidents),
+                Err(error) => failure = Some(error),
+            }
         }
         if let Some(source) = failure {
             return Err(RoundError::Store {

@@ -136,7 +136,7 @@ impl Session {
 
     /// What a scenario may look at.
     pub(super) fn order(&self, scenario: &Scenario, seed: Seed) -> Order {
-        order_at(&self.endpoint, scenario, self.learnt().measured_limit, seed)
+        order_at(&self.endpoint, scenario, self.measured_limit(), seed)
     }
 
     /// Whether enough documents of this form and layout were measured to steer a length within 1 %.
@@ -178,6 +178,11 @@ impl Session {
 
     pub(super) fn change_lengths(&self, change: impl FnOnce(&mut Lengths)) {
         change(&mut self.learnt().lengths);
+    }
+
+    /// The limit that a refusal named.
+    pub(super) fn measured_limit(&self) -> Option<u64> {
+        self.learnt().measured_limit
     }
 
     /// Learns the limit that a refusal named; true when it is news.

@@ -70,6 +70,16 @@ impl fmt::Display for RoundReport {
         for finding in &self.findings {
             write!(f, "{finding}")?;
         }
+        let mut incidents: Vec<i64> = self
+            .findings
+            .iter()
+            .filter_map(|one| one.incident)
+            .collect();
+        incidents.sort_unstable();
+        incidents.dedup();
+        for incident in incidents {
+            writeln!(f, "  incident {incident}: prober incidents show {incident}")?;
+        }
         write!(
             f,
             "  round {}, seed {}, {} tokens sent, {:.1} s{}",

@@ -1,8 +1,10 @@
 //! Findings, and the donors of what leaked.
 
 use super::evidence::link;
+use super::incidents::take_in;
 use super::{Store, StoreError, bigint, query_error};
-use crate::ids::{EndpointId, RoundId, TenantId};
+use crate::ids::{EndpointId, IncidentId, RoundId, TenantId};
+use crate::incident::Rules;
 use crate::judge::Finding;
 use canary_gen::{
     DocumentSpec, Head, KeyId, Layout, ProbeNumber, Question, Seed, Slot, TenantNumber,
@@ -132,12 +134,17 @@ impl Store {
     }
 }
 
-/// Records a finding of a round, shown by a probe, at a time.
+/// Records a finding of a round, shown by a probe, at a time; the incident that it belongs to.
 pub(super) async fn insert_finding(
     connection: &mut PgConnection,
     (round, probe, found_at): (RoundId, ProbeNumber, OffsetDateTime),
     record: &FindingRecord,
-) -> Result<(), StoreError> {
+    rules: &Rules,
+) -> Result<IncidentId, StoreError> {
+    let relation = record.relation.map(Relation::as_str);
+    let (kind, signature) = (record.finding.kind(), record.finding.signature(relation));
+    let alike = (kind, signature.as_str());
+    let incident = take_in(connection, (round, found_at), alike, rules).await?;
     let (donor_probe, slots) = match &record.finding {
         Finding::Leak {
             donor_probe, slots, ..
@@ -153,30 +160,32 @@ pub(super) async fn insert_finding(
         "/* insert_finding */
          insert into findings (round_id, probe_id, probe_planned_at, tenant_id, kind, certainty, found_at,
                                donor_tenant_id, donor_probe, donor_relation, planted_at, slots, first_token, last_token,
-                               detail, late)
-         select $1, probes.id, planned_at, tenant_id, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, state = 'lost'
+                               detail, incident_id, late)
+         select $1, probes.id, planned_at, tenant_id, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, state = 'lost'
          from probes join rounds on rounds.id = $1 where probes.id = $2
          returning id",
     )
     .bind(round.0)
     .bind(bigint(probe.get()))
-    .bind(record.finding.kind())
+    .bind(kind)
     .bind(record.finding.certainty())
     .bind(found_at)
     .bind(donor.map(|donor| donor.tenant.0))
     .bind(donor_probe)
-    .bind(record.relation.map(Relation::as_str))
+    .bind(relation)
     .bind(donor.and_then(|donor| donor.planted_at))
     .bind::<Vec<i32>>(slots)
     .bind(tokens().map(|(first, _)| bigint(first)).min())
     .bind(tokens().map(|(_, last)| bigint(last)).max())
     .bind(detail(record))
+    .bind(incident.0)
     .fetch_one(&mut *connection)
     .await
     .map_err(query_error("record a finding"))?;
     let proving = record.witnesses.iter().chain([&probe]);
     let proving: Vec<i64> = proving.map(|probe| bigint(probe.get())).collect();
-    link(connection, finding, &proving).await
+    link(connection, finding, &proving).await?;
+    Ok(incident)
 }
 
 /// The numbers behind a finding.

@@ -7,7 +7,8 @@ use super::sums::add_probe;
 use super::{Store, StoreError, bigint, integer, query_error};
 use crate::budget::Cost;
 use crate::evidence::Sealed;
-use crate::ids::{RoundId, TenantId};
+use crate::ids::{IncidentId, RoundId, TenantId};
+use crate::incident::Rules;
 use crate::judge::Seen;
 use crate::scenario::{Cancel, PlannedProbe};
 use canary_gen::{Layout, ProbeNumber, Slot, TenantNumber, TokenMeasure};
@@ -214,12 +215,16 @@ impl Store {
         Ok(())
     }
 
-    /// Records a judged probe with its sightings and findings, in one transaction. Doing it twice
-    /// changes nothing, so it may be retried after a lost acknowledgement.
+    /// Records a judged probe with its sightings and findings, in one transaction; the incidents of these. Doing it
+    /// twice changes nothing, so it may be retried after a lost acknowledgement; then it tells no incidents.
     ///
     /// # Errors
     /// When the database fails; nothing is recorded then.
-    pub async fn record_probe(&self, record: &ProbeRecord) -> Result<(), StoreError> {
+    pub async fn record_probe(
+        &self,
+        record: &ProbeRecord,
+        rules: &Rules,
+    ) -> Result<Vec<IncidentId>, StoreError> {
         let act = "record a probe";
         let mut transaction = self.pool.begin().await.map_err(query_error(act))?;
         let fresh: Option<OffsetDateTime> = sqlx::query_scalar(
@@ -247,6 +252,7 @@ impl Store {
         .fetch_optional(&mut *transaction)
         .await
         .map_err(query_error(act))?;
+        let mut incidents = Vec::with_capacity(record.findings.len());
         if let Some(planned_at) = fresh {
             insert_sightings(&mut transaction, record, planned_at).await?;
             add_probe(&mut transaction, record.probe, record.finished_at).await?;
@@ -255,11 +261,12 @@ impl Store {
             }
             for finding in &record.findings {
                 let of = (record.round, record.probe, record.finished_at);
-                insert_finding(&mut transaction, of, finding).await?;
+                incidents.push(insert_finding(&mut transaction, of, finding, rules).await?);
             }
             settle(&mut transaction, record.probe, record.cost).await?;
         }
-        transaction.commit().await.map_err(query_error(act))
+        transaction.commit().await.map_err(query_error(act))?;
+        Ok(incidents)
     }
 }
 

@@ -6,7 +6,8 @@ use super::leases::{Lease, decide, fence};
 use super::sums::{Ended, add_round};
 use super::{Store, StoreError, bigint, integer, query_error};
 use crate::evidence::Sealed;
-use crate::ids::{EndpointId, RoundId};
+use crate::ids::{EndpointId, IncidentId, RoundId};
+use crate::incident::Rules;
 use crate::judge::{RoundCounts, RoundVerdict};
 use canary_gen::{KeyId, ProbeNumber};
 use sqlx::{AssertSqlSafe, Row as _};
@@ -157,12 +158,17 @@ impl Store {
         Ok(RoundId(id))
     }
 
-    /// Records how a round ended. Doing it twice changes nothing. One that was lost meanwhile stays lost: what it
-    /// brings stands in its row, its findings are late, and no sum holds it, since its tick was given to another.
+    /// Records how a round ended; the incidents of what its probes proved together. Doing it twice changes nothing,
+    /// and tells no incidents. One that was lost meanwhile stays lost: what it brings stands in its row, its findings
+    /// are late, and no sum holds it, since its tick was given to another.
     ///
     /// # Errors
     /// When the database fails.
-    pub async fn finish_round(&self, end: &RoundEnd) -> Result<(), StoreError> {
+    pub async fn finish_round(
+        &self,
+        end: &RoundEnd,
+        rules: &Rules,
+    ) -> Result<Vec<IncidentId>, StoreError> {
         let act = "finish a round";
         let RoundCounts {
             probes,
@@ -194,6 +200,7 @@ impl Store {
         .fetch_optional(&mut *transaction)
         .await
         .map_err(query_error(act))?;
+        let mut incidents = Vec::with_capacity(end.findings.len());
         if let Some((endpoint, name, state)) = fresh {
             if state == "finished" {
                 let ended = Ended {
@@ -211,10 +218,11 @@ impl Store {
             }
             for (probe, finding) in &end.findings {
                 let of = (end.round, *probe, end.finished_at);
-                insert_finding(&mut transaction, of, finding).await?;
+                incidents.push(insert_finding(&mut transaction, of, finding, rules).await?);
             }
         }
-        transaction.commit().await.map_err(query_error(act))
+        transaction.commit().await.map_err(query_error(act))?;
+        Ok(incidents)
     }
 
     /// A round that was not skipped; `None` if there is none of this number.

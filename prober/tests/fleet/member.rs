@@ -94,6 +94,7 @@ pub(crate) async fn watch(orders: &Orders) {
         patience: PATIENCE,
         observer: Arc::new(|_| {}),
         evidence: keys.map(|keys| Keeper::new(keys, config.evidence.max_bytes)),
+        incidents: config.incidents,
         tenure: None,
         stop,
     };

@@ -2,6 +2,7 @@
 
 #![allow(dead_code, clippy::unwrap_used, clippy::print_stderr)]
 
+pub(crate) mod ledger;
 pub(crate) mod records;
 pub(crate) mod service;
 pub(crate) mod sites;
@@ -267,6 +268,7 @@ pub(crate) async fn ready(config: &Config, store: &Store) -> (Executor, Session)
         store: store.clone(),
         ring: key_file::load(&config.key_ring_file).unwrap(),
         evidence: keys.map(|keys| Keeper::new(keys, config.evidence.max_bytes)),
+        incidents: config.incidents,
         clock: clock.clone(),
         patience: Duration::from_secs(5),
         observer: Arc::new(|_| {}),

@@ -2,9 +2,16 @@
 
 use canary_gen::{Form, KeyId, Seed};
 use prober::ids::EndpointId;
+use prober::incident::Rules;
 use prober::scenario::{Order, Recipe};
 use prober::store::{EndpointFacts, NewRound};
-use time::OffsetDateTime;
+use time::{Duration, OffsetDateTime};
+
+/// When findings make an incident.
+pub(crate) const RULES: Rules = Rules {
+    reopen_within: Duration::days(7),
+    clean_for: Duration::hours(24),
+};
 
 /// An endpoint that nobody sends anything.
 pub(crate) fn facts() -> EndpointFacts {

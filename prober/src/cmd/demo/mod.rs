@@ -107,6 +107,7 @@ async fn play(
         store: store.clone(),
         ring: key_file::load(&config.key_ring_file)?,
         evidence: keeper(config),
+        incidents: config.incidents,
         clock: clock.clone(),
         patience: PATIENCE,
         observer: progress::bars(),

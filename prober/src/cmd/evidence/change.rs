@@ -1,8 +1,9 @@
 //! `prober evidence erase`, `prune` and `reseal`
 
-use super::who::{Who, login};
+use super::who::Who;
 use super::{CommandError, ConfigArg, Which, exit, keys, location, print};
 use crate::clock::{Clock as _, SystemClock};
+use crate::cmd::who::login;
 use crate::errors;
 use crate::evidence::{self, EvidenceKeys, Sealed};
 use crate::round::grouped;

@@ -2,9 +2,8 @@
 
 use super::CommandError;
 use crate::clock::{Clock as _, SystemClock};
+use crate::cmd::who::login;
 use crate::store::Access;
-use std::fs;
-use std::os::unix::fs::MetadataExt as _;
 
 /// Who asks, and why.
 #[derive(Debug, clap::Args)]
@@ -33,27 +32,6 @@ impl Who {
             at: SystemClock.now(),
         })
     }
-}
-
-/// User and host, as the operating system tells them: `root (uid 0) at probe-7`.
-pub(super) fn login() -> String {
-    let variable = |name| std::env::var(name).ok().filter(|name| !name.is_empty());
-    let user = variable("USER").or_else(|| variable("LOGNAME"));
-    // A variable can be set to anything; this cannot.
-    let uid = fs::metadata("/proc/self").map_or("unknown".to_owned(), |own| own.uid().to_string());
-    let host = ["/proc/sys/kernel/hostname", "/etc/hostname"]
-        .into_iter()
-        .find_map(|file| fs::read_to_string(file).ok())
-        .or_else(|| variable("HOSTNAME"))
-        .unwrap_or_default();
-    let host = match host.trim() {
-        "" => "an unknown host",
-        host => host,
-    };
-    format!(
-        "{} (uid {uid}) at {host}",
-        user.as_deref().unwrap_or("unknown")
-    )
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ mod endpoint;
 mod evidence;
 mod extras;
 mod fleet;
+mod incidents;
 mod recipe;
 mod scenario;
 mod store;
@@ -43,6 +44,7 @@ pub(super) fn config(
     let retention = check.retention(&raw.retention.table());
     let fleet = check.fleet(&raw.fleet.table());
     let evidence = check.evidence(&raw.evidence.table());
+    let incidents = check.incidents(&raw.incidents.table());
     let log = check.log(&raw.log.table());
     let endpoints = check.endpoints(raw);
     let scenarios = check.scenarios(raw);
@@ -65,6 +67,7 @@ pub(super) fn config(
         retention: retention?,
         fleet: fleet?,
         evidence: evidence?,
+        incidents: incidents?,
         log: log?,
         endpoints,
         scenarios: scenarios?,

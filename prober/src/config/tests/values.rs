@@ -1,6 +1,7 @@
 //! What a valid file says, and what it leaves out.
 
 use super::*;
+use crate::incident::Rules;
 
 #[test]
 fn what_is_left_out_gets_its_default() {
@@ -18,6 +19,11 @@ fn what_is_left_out_gets_its_default() {
         config.evidence.retention,
         Duration::from_secs(30 * 24 * 3_600)
     );
+    let rules = Rules {
+        reopen_within: time::Duration::days(7),
+        clean_for: time::Duration::days(1),
+    };
+    assert_eq!(config.incidents, rules);
     assert_eq!(
         (config.log.format, config.log.level),
         (LogFormat::Human, tracing::Level::INFO)
@@ -66,6 +72,11 @@ fn a_full_file_says_it_all() {
     assert_eq!(config.store.max_connections, 20);
     assert!(config.evidence.keys.is_some());
     assert_eq!(config.evidence.max_bytes, 256 << 10);
+    let rules = Rules {
+        reopen_within: time::Duration::ZERO,
+        clean_for: time::Duration::hours(36),
+    };
+    assert_eq!(config.incidents, rules);
     assert_eq!(
         (config.log.format, config.log.level),
         (LogFormat::Json, tracing::Level::DEBUG)

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::config::{Database, Evidence, Fleet, Log, LogFormat, Store};
+use crate::incident::Rules;
 use crate::scenario::{Load, Recipe};
 use crate::store::Retention;
 use canary_gen::Form;
@@ -48,6 +49,10 @@ fn config(scenarios: Vec<Scenario>) -> Config {
             keys: None,
             max_bytes: 1 << 20,
             retention: Duration::from_secs(30 * 24 * 3_600),
+        },
+        incidents: Rules {
+            reopen_within: time::Duration::ZERO,
+            clean_for: time::Duration::ZERO,
         },
         log: Log {
             format: LogFormat::Human,
