@@ -37,6 +37,9 @@ struct Args {
     /// Instead of the matrix: so many probes, over all scenarios, to a healthy engine.
     #[arg(long)]
     healthy: Option<u64>,
+    /// With `--healthy`: the first seed, so that several may be at it with seeds of their own.
+    #[arg(long, default_value_t = 0)]
+    first_seed: u64,
     /// Only faults whose name holds this.
     #[arg(long, default_value = "")]
     only: String,
@@ -103,7 +106,7 @@ async fn healthy(store: &Store, args: &Args, wanted: u64) -> bool {
     let site = Site::start(store, "names", None, 0).await;
     let scenarios = site.scenarios();
     let (mut probes, mut rounds, mut findings, mut verdicts) = (0, 0, 0, BTreeMap::new());
-    let mut seed = 0;
+    let mut seed = args.first_seed;
     while probes < wanted {
         let pairs = (seed..seed + args.jobs as u64)
             .flat_map(|seed| scenarios.iter().map(move |name| (seed, name)));
