@@ -211,13 +211,16 @@ fn sentence(incident: &IncidentRecord) -> String {
         1 => ", opened again once".to_owned(),
         times => format!(", opened again {times} times"),
     };
+    let findings = match incident.findings {
+        1 => "1 finding".to_owned(),
+        many => format!("{} findings", grouped(many)),
+    };
     format!(
-        "incident {}: {} at {} ({}): {since}; {} findings from {} to {}{again}",
+        "incident {}: {} at {} ({}): {since}; {findings} from {} to {}{again}",
         incident.id,
         incident.kind.replace('_', " "),
         incident.endpoint,
         incident.signature,
-        grouped(incident.findings),
         moment(incident.opened_at),
         moment(incident.last_finding_at),
     )
