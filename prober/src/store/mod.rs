@@ -71,6 +71,16 @@ pub enum StoreError {
     /// The schema could not be brought up to date.
     #[error("bring the database schema up to date")]
     Migrate(#[source] MigrateError),
+    /// The schema is not this version's, and the role may not change it.
+    #[error(
+        "the database's schema is not that of this version ({pending} migrations to come, {unknown} not known), and this role may not change it (run `prober db migrate` with the owner's URL, or the version that fits)"
+    )]
+    Foreign {
+        /// How many migrations are to come.
+        pending: usize,
+        /// How many were applied that this version does not know.
+        unknown: usize,
+    },
     /// A statement failed.
     #[error("{act}")]
     Query {
@@ -227,11 +237,24 @@ impl Store {
         })
     }
 
-    /// Brings the schema up to date. Several at once wait for each other.
+    /// Brings the schema up to date; a role that may not make tables finds it so. Several at once wait for each other.
     ///
     /// # Errors
     /// When a migration fails, or the schema is one this version does not know.
     pub async fn migrate(&self) -> Result<(), StoreError> {
+        // The library begins with `create table if not exists`, which PostgreSQL refuses to such a role though
+        // there is nothing to make.
+        if !self.may_create().await? {
+            let state = self.schema_state().await?;
+            return if state.pending.is_empty() && state.unknown.is_empty() {
+                Ok(())
+            } else {
+                Err(StoreError::Foreign {
+                    pending: state.pending.len(),
+                    unknown: state.unknown.len(),
+                })
+            };
+        }
         MIGRATIONS
             .run(&self.pool)
             .await

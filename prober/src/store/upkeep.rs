@@ -72,6 +72,16 @@ impl Store {
         })
     }
 
+    /// Whether this role may make tables.
+    pub(super) async fn may_create(&self) -> Result<bool, StoreError> {
+        sqlx::query_scalar(
+            "/* may_create */ select coalesce(has_schema_privilege(current_schema(), 'create'), false)",
+        )
+        .fetch_one(&self.pool)
+        .await
+        .map_err(query_error("look up what this role may do"))
+    }
+
     /// Makes the partitions of this week and the next, so that none is missing while probes are planned.
     ///
     /// # Errors
