@@ -2,7 +2,7 @@
 //!
 //! Any number of probers may watch with one database. Each knows the whole timetable, looks which endpoints have
 //! something due, and leases as many of them as it has room for. Who has a lease decides upon every tick that is due
-//! there ([`serve`]), keeps the lease alive meanwhile ([`keep`]), and gives it back. Who dies loses it when it
+//! there (`desk`), keeps the lease alive meanwhile (`keep`), and gives it back. Who dies loses it when it
 //! expires; the next one goes on from what is recorded.
 
 mod desk;
