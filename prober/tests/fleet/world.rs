@@ -130,8 +130,12 @@ impl World {
 
     /// Endpoints with ticks up to the end that have no outcome.
     async fn undecided(&self) -> Vec<String> {
+        // The tick of a round under way has no outcome yet: whoever carries it out may have died.
         let lines: Vec<(String, String, OffsetDateTime)> = sqlx::query_as(
-            "select endpoints.name, lines.name, decided_until from lines join endpoints on endpoints.id = endpoint_id",
+            "select endpoints.name, lines.name,
+                    least(decided_until, (select min(due_at) - interval '1 millisecond' from rounds
+                                          where rounds.endpoint_id = lines.endpoint_id and state = 'running'))
+             from lines join endpoints on endpoints.id = endpoint_id",
         )
         .fetch_all(&mut self.server.connect().await)
         .await
