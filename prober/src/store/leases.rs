@@ -6,7 +6,7 @@
 use super::{Store, StoreError, bigint, query_error};
 use crate::ids::EndpointId;
 use sqlx::{PgConnection, Row as _};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 use time::OffsetDateTime;
 
@@ -87,6 +87,32 @@ impl Store {
                 .insert(name, until);
         }
         Ok(decided)
+    }
+
+    /// Those of these endpoints where a due round is under way that nobody carries out any more: its lease has
+    /// expired, was given back, or is `holder`'s, who knows nothing of it (this very prober before a crash).
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn abandoned(
+        &self,
+        endpoints: &[EndpointId],
+        holder: &str,
+    ) -> Result<HashSet<EndpointId>, StoreError> {
+        let abandoned: Vec<i64> = sqlx::query_scalar(
+            "/* abandoned */
+             select endpoint_id from leases
+             where endpoint_id = any($1) and (holder is null or expires_at <= clock_timestamp() or holder = $2)
+               and exists (select from rounds
+                           where rounds.endpoint_id = leases.endpoint_id and state = 'running'
+                             and lease_token is not null)",
+        )
+        .bind(numbers(endpoints))
+        .bind(holder)
+        .fetch_all(&self.pool)
+        .await
+        .map_err(query_error("look for rounds that nobody carries out"))?;
+        Ok(abandoned.into_iter().map(EndpointId).collect())
     }
 
     /// Leases up to `most` of these endpoints: those that nobody has, whose lease has expired, or whose holder is

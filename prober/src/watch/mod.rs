@@ -29,7 +29,8 @@ use tokio::task::{Id, JoinError, JoinSet};
 
 /// Wake up at least so often: the clock may have been set.
 const LONGEST_SLEEP: Duration = Duration::from_secs(60);
-/// What was due and could not be leased is asked for again so many times while a lease lasts.
+/// So many times while a lease lasts we ask again for what was due and could not be leased, and look whether a prober
+/// has died and left something undone.
 const ASKS_PER_LEASE: u32 = 10;
 
 /// Everything a watch is made of.
@@ -40,6 +41,8 @@ pub struct Watch {
     /// The name of this prober.
     name: String,
     places: Vec<Place>,
+    /// When all places that are not served are looked at again.
+    look_at: Instant,
     tasks: JoinSet<(usize, Served)>,
     /// Which place each task serves: known even if it panics.
     serving: HashMap<Id, usize>,
@@ -50,6 +53,9 @@ pub struct Watch {
 struct Place {
     session: Session,
     decided: Decided,
+    /// Whether a round is under way there that nobody carries out any more. Its tick is due again, once somebody has
+    /// taken the lease over.
+    is_abandoned: bool,
     /// Not asked for before then: another one has it.
     ask_again_at: Option<Instant>,
     is_served: bool,
@@ -81,6 +87,7 @@ impl Watch {
             places.push(Place {
                 session,
                 decided: Decided::default(),
+                is_abandoned: false,
                 ask_again_at: None,
                 is_served: false,
             });
@@ -90,13 +97,13 @@ impl Watch {
             executor,
             name,
             places,
+            look_at: Instant::now(),
             tasks: JoinSet::new(),
             serving: HashMap::new(),
             unrecorded: 0,
             config,
         };
-        let all: Vec<usize> = (0..watch.places.len()).collect();
-        watch.look_up(&all).await?;
+        watch.look().await?;
         Ok(watch)
     }
 
@@ -130,8 +137,24 @@ impl Watch {
         self.unrecorded
     }
 
+    /// Looks now and then at all places that are not served: what others have decided upon, or left undone.
+    async fn look(&mut self) -> Result<(), StoreError> {
+        let now = Instant::now();
+        if now < self.look_at {
+            return Ok(());
+        }
+        let places = 0..self.places.len();
+        let free: Vec<usize> = places
+            .filter(|&place| !self.places[place].is_served)
+            .collect();
+        // Also when it fails: it is tried again then.
+        self.look_at = now + self.config.fleet.lease / ASKS_PER_LEASE;
+        self.look_up(&free).await
+    }
+
     /// Leases endpoints where something is due, as many as there is room for, and serves them.
     async fn take(&mut self) -> Result<(), StoreError> {
+        self.look().await?;
         let (now, asked_at) = (self.executor.clock.now(), Instant::now());
         let room = self.config.fleet.rounds_at_once
             - self.tasks.len().min(self.config.fleet.rounds_at_once);
@@ -173,7 +196,7 @@ impl Watch {
         Ok(())
     }
 
-    /// Looks up how far the grids of these places are decided upon.
+    /// Looks up how far the grids of these places are decided upon, and which of them were abandoned.
     async fn look_up(&mut self, places: &[usize]) -> Result<(), StoreError> {
         if places.is_empty() {
             return Ok(());
@@ -184,41 +207,48 @@ impl Watch {
             .collect();
         let turn = self.executor.store.turn().await;
         let mut decided = self.executor.store.decided(&ids).await?;
+        let abandoned = self.executor.store.abandoned(&ids, &self.name).await?;
         drop(turn);
         for (&place, id) in places.iter().zip(ids) {
-            self.places[place].decided = decided.remove(&id).unwrap_or_default();
+            let place = &mut self.places[place];
+            place.decided = decided.remove(&id).unwrap_or_default();
+            place.is_abandoned = abandoned.contains(&id);
         }
         Ok(())
     }
 
     fn is_wanted(&self, place: usize, now: OffsetDateTime, asked_at: Instant) -> bool {
-        let Place {
-            session,
-            decided,
-            ask_again_at,
-            is_served,
-        } = &self.places[place];
-        let next = self.timetable.next(&session.endpoint.name, decided);
-        !is_served
-            && ask_again_at.is_none_or(|at| at <= asked_at)
-            && next.is_some_and(|next| next <= now)
+        let place = &self.places[place];
+        !place.is_served
+            && place.ask_again_at.is_none_or(|at| at <= asked_at)
+            && (place.is_abandoned || self.next(place).is_some_and(|next| next <= now))
     }
 
-    /// What is due at these places is asked for again later.
+    /// The next tick at a place that is not decided upon.
+    fn next(&self, place: &Place) -> Option<OffsetDateTime> {
+        self.timetable
+            .next(&place.session.endpoint.name, &place.decided)
+    }
+
+    /// What is to be done at these places is asked for again later.
     fn put_off(&mut self, which: impl Fn(&Place) -> bool) {
         let now = self.executor.clock.now();
         let later = Instant::now() + self.config.fleet.lease / ASKS_PER_LEASE;
-        for place in self.places.iter_mut().filter(|place| which(place)) {
-            let next = self
-                .timetable
-                .next(&place.session.endpoint.name, &place.decided);
-            place.ask_again_at = next.filter(|&next| next <= now).map(|_| later);
+        for place in 0..self.places.len() {
+            let is_due = self
+                .next(&self.places[place])
+                .is_some_and(|next| next <= now);
+            let place = &mut self.places[place];
+            if which(place) {
+                place.ask_again_at = (is_due || place.is_abandoned).then_some(later);
+            }
         }
     }
 
     fn serve(&mut self, place: usize, gained: Gained, asked_at: Instant) {
         let session = self.places[place].session.clone();
         self.places[place].is_served = true;
+        self.places[place].is_abandoned = false;
         if gained.lost > 0 {
             tracing::warn!(
                 endpoint = session.endpoint.name,
@@ -243,17 +273,20 @@ impl Watch {
         let instant = Instant::now();
         let waits = self.places.iter().filter(|place| !place.is_served);
         let waits = waits.filter_map(|place| {
-            let next = self
-                .timetable
-                .next(&place.session.endpoint.name, &place.decided)?;
             let asked = place
                 .ask_again_at
                 .map_or(Duration::ZERO, |at| at - instant.min(at));
-            Some(asked.max(self.executor.clock.until(next)))
+            let due = if place.is_abandoned {
+                Duration::ZERO
+            } else {
+                self.executor.clock.until(self.next(place)?)
+            };
+            Some(asked.max(due))
         });
         let is_full = self.tasks.len() >= self.config.fleet.rounds_at_once;
         let wait = waits.min().filter(|_| !is_full);
-        wait.unwrap_or(LONGEST_SLEEP).min(LONGEST_SLEEP)
+        let look = self.look_at.saturating_duration_since(instant);
+        wait.unwrap_or(look).min(look).min(LONGEST_SLEEP)
     }
 
     fn note(&mut self, ended: Result<(Id, (usize, Served)), JoinError>) {

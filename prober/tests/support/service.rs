@@ -66,17 +66,22 @@ impl Service {
     /// Waits until a count is more than nought. It is looked at whenever something was recorded, so that
     /// waiting takes nothing from what is waited for.
     pub(crate) async fn until(&self, database: &TestDatabase, query: &'static str) {
-        let came_true = async {
-            let mut listener = PgListener::connect(&database.url).await.unwrap();
-            listener.listen("recorded").await.unwrap();
-            while database.count(query).await == 0 {
-                listener.recv().await.unwrap();
-            }
-        };
-        if tokio::time::timeout(PATIENCE, came_true).await.is_err() {
+        if !came_true(database, query).await {
             panic!("never came true: {query}\nits log:\n{}", self.log());
         }
     }
+}
+
+/// Waits until a count of a [`watched_database`] is more than nought; false if that takes too long.
+pub(crate) async fn came_true(database: &TestDatabase, query: &'static str) -> bool {
+    let wait = async {
+        let mut listener = PgListener::connect(&database.url).await.unwrap();
+        listener.listen("recorded").await.unwrap();
+        while database.count(query).await == 0 {
+            listener.recv().await.unwrap();
+        }
+    };
+    tokio::time::timeout(PATIENCE, wait).await.is_ok()
 }
 
 /// A database with the schema, that tells [`Service::until`] of everything recorded.
