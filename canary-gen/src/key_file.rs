@@ -6,10 +6,9 @@
 //! ```
 
 use crate::key::{KeyRing, RandomError, RootKey, random_root};
+use crate::private_file::{self, ReadError};
 use std::fmt::Write as _;
-use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use zeroize::Zeroizing;
 
@@ -101,29 +100,14 @@ pub enum LineFault {
 /// # Errors
 /// When the file is missing, open to group or others, or not a key ring; the message says how to mend it.
 pub fn load(path: &Path) -> Result<KeyRing, KeyFileError> {
-    let read_error = |source| KeyFileError::Read {
-        path: path.to_owned(),
-        source,
-    };
-    let file = File::open(path).map_err(read_error)?;
-    let metadata = file.metadata().map_err(read_error)?;
-    let mode = metadata.mode() & 0o7777;
-    if metadata.is_file() && mode & 0o077 != 0 {
-        return Err(KeyFileError::TooOpen {
-            path: path.to_owned(),
-            mode,
-        });
-    }
-    let mut text = Zeroizing::new(String::new());
-    let read = file
-        .take(LARGEST_FILE + 1)
-        .read_to_string(&mut text)
-        .map_err(read_error)?;
-    if read as u64 > LARGEST_FILE {
-        return Err(KeyFileError::TooLarge {
-            path: path.to_owned(),
-        });
-    }
+    let text = private_file::read(path, LARGEST_FILE).map_err(|error| {
+        let path = path.to_owned();
+        match error {
+            ReadError::Io(source) => KeyFileError::Read { path, source },
+            ReadError::TooOpen { mode } => KeyFileError::TooOpen { path, mode },
+            ReadError::TooLarge(_) => KeyFileError::TooLarge { path },
+        }
+    })?;
     let roots = parse(&text).map_err(|(line, fault)| KeyFileError::Line {
         path: path.to_owned(),
         line,
@@ -154,12 +138,7 @@ pub fn generate(path: &Path) -> Result<KeyRing, KeyFileError> {
             source,
         },
     };
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path)
-        .map_err(write_error)?;
+    let mut file = private_file::create(path).map_err(write_error)?;
     file.write_all(text.as_bytes())
         .and_then(|()| file.sync_all())
         .map_err(write_error)?;
@@ -169,7 +148,14 @@ pub fn generate(path: &Path) -> Result<KeyRing, KeyFileError> {
 /// The line that holds a key in a key ring.
 #[must_use]
 pub fn line(root: &RootKey) -> Zeroizing<String> {
-    let mut line = Zeroizing::new(String::from(LINE_PREFIX));
+    prefixed_line(LINE_PREFIX, root)
+}
+
+/// The line that holds a key in a file of keys with such a prefix.
+#[must_use]
+pub fn prefixed_line(prefix: &str, root: &RootKey) -> Zeroizing<String> {
+    let mut line = Zeroizing::new(String::with_capacity(prefix.len() + 65));
+    line.push_str(prefix);
     for byte in root.iter() {
         // Writing into a String cannot fail.
         let _ = write!(line, "{byte:02x}");
@@ -200,6 +186,14 @@ pub fn parse(text: &str) -> Result<Vec<RootKey>, (usize, LineFault)> {
 
 fn parse_line(line: &str) -> Result<RootKey, LineFault> {
     let digits = line.strip_prefix(LINE_PREFIX).ok_or(LineFault::Prefix)?;
+    parse_digits(digits)
+}
+
+/// The root key that 64 hexadecimal digits write.
+///
+/// # Errors
+/// When there are more or fewer, or something else among them.
+pub fn parse_digits(digits: &str) -> Result<RootKey, LineFault> {
     if digits.len() != 64 {
         return Err(LineFault::Length);
     }
@@ -217,7 +211,7 @@ fn parse_line(line: &str) -> Result<RootKey, LineFault> {
 mod tests {
     use super::*;
     use std::fs;
-    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
     fn file_with(text: &str, mode: u32) -> (tempfile::TempDir, PathBuf) {
         let dir = tempfile::tempdir().unwrap();

@@ -15,6 +15,7 @@ pub mod document;
 pub mod form;
 pub mod key;
 pub mod key_file;
+pub mod private_file;
 pub mod scan;
 pub mod seed;
 

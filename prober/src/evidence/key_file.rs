@@ -7,11 +7,11 @@
 
 use super::EvidenceKeys;
 use canary_gen::key::{RandomError, RootKey, random_root};
+use canary_gen::key_file::{parse_digits, prefixed_line};
+use canary_gen::private_file::{self, ReadError};
 use secrecy::zeroize::Zeroizing;
-use std::fmt::Write as _;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::fs;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 const PREFIX: &str = "evidence-key-v1:";
@@ -36,6 +36,12 @@ pub enum KeyFileError {
         path: PathBuf,
         /// Its permission bits.
         mode: u32,
+    },
+    /// The file is too large to hold keys.
+    #[error("`{path}` is larger than 1 MiB and so holds no evidence keys")]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
     },
     /// Something in it is no key.
     #[error("evidence keys `{path}`: {fault}")]
@@ -120,7 +126,7 @@ pub fn generate(path: &Path) -> Result<EvidenceKeys, KeyFileError> {
          # The first key seals; the keys below it only open.\n",
     ));
     text.push_str(&new_line()?);
-    let written = create(path).and_then(|mut file| {
+    let written = private_file::create(path).and_then(|mut file| {
         file.write_all(text.as_bytes())
             .and_then(|()| file.sync_all())
     });
@@ -141,7 +147,16 @@ pub fn generate(path: &Path) -> Result<EvidenceKeys, KeyFileError> {
 pub fn add(path: &Path) -> Result<EvidenceKeys, KeyFileError> {
     let before = read(path)?;
     load(path)?;
-    let first_key = before.find(PREFIX).unwrap_or(0);
+    // Before the line of the first key, whatever comments say.
+    let is_key = |line: &&str| {
+        let words = line.split('#').next().unwrap_or_default();
+        !words.trim().is_empty()
+    };
+    let first_key: usize = before
+        .split_inclusive('\n')
+        .take_while(|line| !is_key(line))
+        .map(str::len)
+        .sum();
     let mut text = Zeroizing::new(String::with_capacity(before.len() + 128));
     text.push_str(&before[..first_key]);
     text.push_str(&new_line()?);
@@ -149,7 +164,7 @@ pub fn add(path: &Path) -> Result<EvidenceKeys, KeyFileError> {
     let mut name = path.as_os_str().to_owned();
     name.push(".new");
     let beside = PathBuf::from(name);
-    let written = create(&beside).and_then(|mut file| {
+    let written = private_file::create(&beside).and_then(|mut file| {
         file.write_all(text.as_bytes())?;
         file.sync_all()?;
         fs::rename(&beside, path)
@@ -158,77 +173,36 @@ pub fn add(path: &Path) -> Result<EvidenceKeys, KeyFileError> {
     load(path)
 }
 
-fn create(path: &Path) -> io::Result<File> {
-    OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path)
-}
-
 fn write_error(path: &Path) -> impl FnOnce(io::Error) -> KeyFileError {
     let path = path.to_owned();
     move |source| KeyFileError::Write { path, source }
 }
 
 fn read(path: &Path) -> Result<Zeroizing<String>, KeyFileError> {
-    let failed = |source| KeyFileError::Read {
-        path: path.to_owned(),
-        source,
-    };
-    let file = File::open(path).map_err(failed)?;
-    // Asked of the opened file, so that nobody can swap it in between.
-    let metadata = file.metadata().map_err(failed)?;
-    let mode = metadata.mode() & 0o7777;
-    if metadata.is_file() && mode & 0o077 != 0 {
-        return Err(KeyFileError::TooOpen {
-            path: path.to_owned(),
-            mode,
-        });
-    }
-    let mut text = Zeroizing::new(String::new());
-    file.take(LARGEST_FILE)
-        .read_to_string(&mut text)
-        .map_err(failed)?;
-    Ok(text)
+    private_file::read(path, LARGEST_FILE).map_err(|error| {
+        let path = path.to_owned();
+        match error {
+            ReadError::Io(source) => KeyFileError::Read { path, source },
+            ReadError::TooOpen { mode } => KeyFileError::TooOpen { path, mode },
+            ReadError::TooLarge(_) => KeyFileError::TooLarge { path },
+        }
+    })
 }
 
 fn new_line() -> Result<Zeroizing<String>, RandomError> {
-    let mut line = Zeroizing::new(String::from(PREFIX));
-    for byte in random_root()?.iter() {
-        // Writing into a String cannot fail.
-        let _ = write!(line, "{byte:02x}");
-    }
-    line.push('\n');
-    Ok(line)
+    Ok(prefixed_line(PREFIX, &random_root()?))
 }
 
 fn parse_key(word: &str, place: usize) -> Result<RootKey, KeysFault> {
-    let digits = word
-        .strip_prefix(PREFIX)
-        .ok_or(KeysFault::Prefix(place))?
-        .as_bytes();
-    let mut root = Zeroizing::new([0; 32]);
-    let pairs = digits.chunks_exact(2);
-    if digits.len() != 64 {
-        return Err(KeysFault::Digits(place));
-    }
-    let digit = |byte: u8| {
-        char::from(byte)
-            .to_digit(16)
-            .ok_or(KeysFault::Digits(place))
-    };
-    for (byte, pair) in root.iter_mut().zip(pairs) {
-        *byte = (digit(pair[0])? * 16 + digit(pair[1])?) as u8;
-    }
-    Ok(root)
+    let digits = word.strip_prefix(PREFIX).ok_or(KeysFault::Prefix(place))?;
+    parse_digits(digits).map_err(|_| KeysFault::Digits(place))
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
     #[test]
     fn a_generated_file_is_private_reads_back_and_is_never_overwritten() {
@@ -254,6 +228,19 @@ mod tests {
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o7777, 0o600);
         assert!(fs::read_to_string(&path).unwrap().starts_with("# Evidence"));
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_key_in_a_comment_stays_in_its_comment_when_one_is_added() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("evidence.keys");
+        let first = generate(&path).unwrap().sealing();
+        let before = fs::read_to_string(&path).unwrap();
+        let retired = format!("# retired: {PREFIX}{}\n", "ab".repeat(32));
+        fs::write(&path, retired.clone() + &before).unwrap();
+        let keys = add(&path).unwrap();
+        assert!(keys.sealing() != first && keys.get(first).is_some());
+        assert!(fs::read_to_string(&path).unwrap().starts_with(&retired));
     }
 
     #[test]
