@@ -4,7 +4,7 @@ use canary_gen::{Form, KeyId, Seed};
 use prober::ids::EndpointId;
 use prober::incident::Rules;
 use prober::scenario::{Order, Recipe};
-use prober::store::{EndpointFacts, NewRound};
+use prober::store::{Access, EndpointFacts, NewRound};
 use time::{Duration, OffsetDateTime};
 
 /// When findings make an incident.
@@ -52,5 +52,15 @@ pub(crate) fn new_round(endpoint: EndpointId, key: KeyId, started_at: OffsetDate
         due_at: None,
         started_at,
         lease: None,
+    }
+}
+
+/// Somebody who reads evidence, with a reason.
+pub(crate) fn access(reason: &str, at: OffsetDateTime) -> Access {
+    Access {
+        who: "Ada".to_owned(),
+        login: "ada at lab".to_owned(),
+        reason: reason.to_owned(),
+        at,
     }
 }
