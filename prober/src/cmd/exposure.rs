@@ -110,8 +110,18 @@ pub fn run(args: &Args) -> Result<ExitCode, CommandError> {
             None => None,
         },
     };
+    let incident = Incident::load(&args.incident)?;
+    let unknown = args
+        .provider
+        .as_ref()
+        .filter(|name| !incident.knows_provider(name));
+    if let Some(name) = unknown {
+        return Err(CommandError::Choice(format!(
+            "the incident file does not know a provider `{name}` (its `provider.names` and `provider.others` have those that decide)"
+        )));
+    }
     let inquiry = Inquiry {
-        incident: Incident::load(&args.incident)?,
+        incident,
         choice: choice(args)?,
         rules: Rules::load(args.rules.as_deref())?,
         logs,

@@ -134,10 +134,11 @@ pub(super) fn assess<'l>(
             return Ok(Answer::Clear(Why::Time));
         }
     }
-    let (model, provider) = line.model_and_provider(question)?;
+    let model = line.model(incident)?;
     if model == Some(Model::Named(Fit::No)) {
         return Ok(Answer::Clear(Why::Model));
     }
+    let provider = line.provider(question)?;
     if provider == Fit::No {
         return Ok(Answer::Clear(Why::Provider));
     }
@@ -209,59 +210,58 @@ impl<'l> Line<'_, 'l> {
         Ok(Some(span))
     }
 
-    fn model_and_provider(&self, question: &Question) -> Result<(Option<Model>, Fit), What> {
-        let incident = &question.incident;
-        // Whatever speaks of the provider: one that is its own decides, one that tells nothing is as good as none.
-        let mut provider: Option<Fit> = None;
-        let mut hear = |name: &str| match (provider, incident.provider(name)) {
-            (_, Fit::Yes) => provider = Some(Fit::Yes),
-            (None, Fit::No) => provider = Some(Fit::No),
-            _ => {}
-        };
-        for &slot in self.roles.of(Role::Provider) {
-            let name = self
-                .row
-                .text(slot)
-                .map_err(|Wrong| What::Wrong(Role::Provider))?;
-            if let Some(name) = name {
-                hear(&name);
+    /// What a role's fields hold, all of them.
+    fn each(&self, role: Role, tell: &mut dyn FnMut(&str)) -> Result<(), What> {
+        for &slot in self.roles.of(role) {
+            if let Some(text) = self.row.text(slot).map_err(|Wrong| What::Wrong(role))? {
+                tell(&text);
             }
         }
-        let mut model: Option<Model> = None;
-        let mut own_names = false;
-        for &slot in self.roles.of(Role::Model) {
-            let name = self
-                .row
-                .text(slot)
-                .map_err(|Wrong| What::Wrong(Role::Model))?;
-            let Some(name) = name else { continue };
-            let fit = incident.model(&name);
-            own_names |= incident.provider(&name) == Fit::Yes;
-            model = match (model, fit) {
-                (Some(Model::Named(Fit::Yes)), _) => model,
-                (_, Fit::Yes) => Some(Model::Named(Fit::Yes)),
-                (Some(Model::Named(Fit::Perhaps)), _) => model,
-                (_, fit) => Some(Model::Named(fit)),
-            };
+        Ok(())
+    }
+
+    /// What the record tells of the model: the best of its names, or else of its path.
+    fn model(&self, incident: &Incident) -> Result<Option<Model>, What> {
+        let mut best: Option<Fit> = None;
+        self.each(Role::Model, &mut |name| {
+            best = best.max(Some(incident.model(name)))
+        })?;
+        if let Some(fit) = best {
+            return Ok(Some(Model::Named(fit)));
         }
-        if let Some(path) = self.text(Role::Path)? {
+        Ok(self.text(Role::Path)?.map(|path| {
             let path = plain(&path);
-            own_names |= incident.provider(&path) == Fit::Yes;
-            if model.is_none() {
-                model = Some(match incident.model(&path) {
-                    Fit::No if MODEL_IN_BODY.iter().any(|end| path.ends_with(end)) => Model::InBody,
-                    fit => Model::Named(fit),
-                });
+            match incident.model(&path) {
+                Fit::No if MODEL_IN_BODY.iter().any(|end| path.ends_with(end)) => Model::InBody,
+                fit => Model::Named(fit),
             }
+        }))
+    }
+
+    /// Whether it was this provider. A name that nobody knows decides nothing: it may be a gateway's.
+    fn provider(&self, question: &Question) -> Result<Fit, What> {
+        let incident = &question.incident;
+        let (mut is_own, mut is_other) = (false, false);
+        self.each(Role::Provider, &mut |name| match incident.provider(name) {
+            Fit::Yes => is_own = true,
+            Fit::No => is_other = true,
+            Fit::Perhaps => {}
+        })?;
+        if is_own || is_other {
+            return Ok(if is_own { Fit::Yes } else { Fit::No });
         }
-        if own_names {
-            hear_own(&mut provider);
+        // Its own names of models, and its own paths.
+        self.each(Role::Model, &mut |name| {
+            is_own |= incident.provider(name) == Fit::Yes
+        })?;
+        if let Some(path) = self.text(Role::Path)? {
+            is_own |= incident.provider(&plain(&path)) == Fit::Yes;
         }
-        let provider = provider.or_else(|| {
-            let name = question.provider.as_deref()?;
-            Some(incident.provider(name)).filter(|fit| *fit != Fit::Perhaps)
-        });
-        Ok((model, provider.unwrap_or(Fit::Perhaps)))
+        if is_own {
+            return Ok(Fit::Yes);
+        }
+        let named = question.provider.as_deref();
+        Ok(named.map_or(Fit::Perhaps, |name| incident.provider(name)))
     }
 
     fn request(&self, span: Span, note: &mut dyn FnMut(What)) -> Result<Request<'l>, What> {
@@ -299,11 +299,6 @@ impl<'l> Line<'_, 'l> {
             status,
         })
     }
-}
-
-/// A name of a model, or a path, that only this provider has.
-fn hear_own(provider: &mut Option<Fit>) {
-    provider.get_or_insert(Fit::Yes);
 }
 
 /// A path without its query, and without the escapes that matter: `POST /a%40b?c HTTP/1.1` is `/a@b`.

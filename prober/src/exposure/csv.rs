@@ -2,27 +2,35 @@
 
 use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
 
-/// Who is told of a record: its line, its values one behind the other, and where each ends.
-type Each<'e> = &'e mut dyn FnMut(u64, &[u8], &[usize]);
+/// Who is told of a record: its line, the bytes with its values, and where in them each begins and ends.
+type Each<'e> = &'e mut dyn FnMut(u64, &[u8], &[(usize, usize)]);
 
 /// The names in a first line.
 pub(super) fn names(line: &[u8], delimiter: u8) -> Vec<String> {
     let mut names = Vec::new();
-    records(line, 1, delimiter, &mut |_, values, ends| {
-        let starts = std::iter::once(0).chain(ends.iter().copied());
-        let of = |(start, &end): (usize, &usize)| {
-            String::from_utf8_lossy(&values[start..end]).into_owned()
+    records(line, 1, delimiter, &mut |_, bytes, places| {
+        let of = |&(start, end): &(usize, usize)| {
+            String::from_utf8_lossy(&bytes[start..end]).into_owned()
         };
-        names = starts.zip(ends).map(of).collect();
+        names = places.iter().map(of).collect();
     });
     names
 }
 
-/// Tells each record: its line, its values one behind the other, and where each ends.
+/// Tells each record.
 pub(super) fn records(bytes: &[u8], first_line: u64, delimiter: u8, each: Each<'_>) {
+    // Most logs quote nothing, and reading them then takes a quarter of the time.
+    match memchr::memchr(b'"', bytes) {
+        None => plain(bytes, first_line, delimiter, each),
+        Some(_) => quoted(bytes, first_line, delimiter, each),
+    }
+}
+
+fn quoted(bytes: &[u8], first_line: u64, delimiter: u8, each: Each<'_>) {
     let mut reader: Reader = ReaderBuilder::new().delimiter(delimiter).build();
     let mut values = vec![0; 4_096];
     let mut ends = vec![0; 64];
+    let mut places = Vec::with_capacity(64);
     let mut rest = bytes;
     let mut line = first_line;
     loop {
@@ -49,7 +57,37 @@ pub(super) fn records(bytes: &[u8], first_line: u64, delimiter: u8, each: Each<'
                 ReadRecordResult::End => return,
             }
         }
-        each(begins, &values[..length], &ends[..fields]);
+        places.clear();
+        let starts = std::iter::once(0).chain(ends.iter().copied());
+        places.extend(starts.zip(ends[..fields].iter().copied()));
+        each(begins, &values[..length], &places);
+    }
+}
+
+/// Where nothing is quoted, a record is a line, and its values stand in it as they are.
+fn plain(bytes: &[u8], first_line: u64, delimiter: u8, each: Each<'_>) {
+    let mut places = Vec::with_capacity(64);
+    let mut tell = |number: u64, line: &[u8]| {
+        if line.is_empty() {
+            return;
+        }
+        places.clear();
+        let mut start = 0;
+        for end in memchr::memchr_iter(delimiter, line).chain([line.len()]) {
+            places.push((start, end));
+            start = end + 1;
+        }
+        each(number, line, &places);
+    };
+    for (number, line) in (first_line..).zip(bytes.split(|&byte| byte == b'\n')) {
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        // A carriage return ends a record wherever it stands.
+        match memchr::memchr(b'\r', line) {
+            None => tell(number, line),
+            Some(_) => line
+                .split(|&byte| byte == b'\r')
+                .for_each(|line| tell(number, line)),
+        }
     }
 }
 
@@ -94,16 +132,21 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn read(text: &str) -> Vec<(u64, Vec<String>)> {
+    type Records = Vec<(u64, Vec<String>)>;
+
+    fn read_by(text: &str, records: fn(&[u8], u64, u8, Each<'_>)) -> Records {
         let mut all = Vec::new();
-        records(text.as_bytes(), 1, b',', &mut |line, values, ends| {
-            let starts = std::iter::once(0).chain(ends.iter().copied());
-            let values = starts
-                .zip(ends)
-                .map(|(start, &end)| String::from_utf8_lossy(&values[start..end]).into_owned());
-            all.push((line, values.collect()));
+        records(text.as_bytes(), 1, b',', &mut |line, bytes, places| {
+            let of = |&(start, end): &(usize, usize)| {
+                String::from_utf8_lossy(&bytes[start..end]).into_owned()
+            };
+            all.push((line, places.iter().map(of).collect()));
         });
         all
+    }
+
+    fn read(text: &str) -> Records {
+        read_by(text, records)
     }
 
     #[test]
@@ -133,6 +176,11 @@ mod tests {
             parts.extend(read(&text[first..]));
             let values: Vec<Vec<String>> = parts.into_iter().map(|(_, values)| values).collect();
             prop_assert_eq!(values, rows);
+        }
+
+        #[test]
+        fn what_quotes_nothing_is_read_the_same_in_both_ways(text in "[a,;\r\n]{0,40}") {
+            prop_assert_eq!(read_by(&text, plain), read_by(&text, quoted));
         }
 
         #[test]

@@ -3,7 +3,7 @@
 use super::moment::{self, Moment, Span};
 use super::pattern::{self, Pattern};
 use super::settings::{SettingsError, Source};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use std::path::Path;
 
 /// The incident this product was made after.
@@ -29,8 +29,8 @@ pub struct Incident {
     pub similar_models: Vec<Pattern>,
     /// Names, hosts and paths of the provider.
     pub providers: Vec<Pattern>,
-    /// Names that do not tell whose hardware a request went to: protocols, resellers.
-    pub not_telling: Vec<Pattern>,
+    /// Names, hosts and paths of others. What is neither tells nothing: a protocol, a gateway, a reseller.
+    pub others: Vec<Pattern>,
     /// A longer prompt could read what others had left behind.
     pub limit_tokens: Option<u64>,
     /// Such a prompt may be logged as this long, at most.
@@ -91,7 +91,7 @@ struct RawPeriod {
 struct RawProvider {
     names: Vec<Pattern>,
     #[serde(default)]
-    not_telling: Vec<Pattern>,
+    others: Vec<Pattern>,
 }
 
 #[derive(Default, Deserialize)]
@@ -159,7 +159,7 @@ impl Incident {
             models: raw.models,
             similar_models: raw.similar_models,
             providers: raw.provider.names,
-            not_telling: raw.provider.not_telling,
+            others: raw.provider.others,
             limit_tokens: raw.length.limit_tokens,
             reported_tokens_at_most: raw.length.reported_tokens_at_most,
             known: raw.known,
@@ -179,15 +179,21 @@ impl Incident {
         }
     }
 
-    /// Whether a name, host or path is the provider's; `Perhaps` if it is one that tells nothing.
+    /// Whether a name, host or path is the provider's; `Perhaps` if it is nobody's that is known.
     pub(super) fn provider(&self, name: &str) -> Fit {
         if pattern::first(&self.providers, name).is_some() {
             Fit::Yes
-        } else if pattern::first(&self.not_telling, name).is_some() {
-            Fit::Perhaps
-        } else {
+        } else if pattern::first(&self.others, name).is_some() {
             Fit::No
+        } else {
+            Fit::Perhaps
         }
+    }
+
+    /// Whether a name is one that the incident file knows, as the provider's or another's.
+    #[must_use]
+    pub fn knows_provider(&self, name: &str) -> bool {
+        self.provider(name) != Fit::Perhaps
     }
 
     /// Whether a span lies in the period; `Perhaps` if only a part of it does.
@@ -205,12 +211,12 @@ impl Incident {
     }
 }
 
-/// Whether something is what an incident is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+/// Whether something is what an incident is about; the surest is the greatest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Fit {
-    Yes,
-    Perhaps,
     No,
+    Perhaps,
+    Yes,
 }
 
 #[cfg(test)]
@@ -264,6 +270,7 @@ mod tests {
             ("https://openrouter.ai/api/v1", Fit::Perhaps),
             ("https://api.openai.com/v1", Fit::No),
             ("z.ai", Fit::No),
+            ("gateway.example", Fit::Perhaps),
         ] {
             assert_eq!(incident.provider(name), fit, "{name}");
         }

@@ -117,21 +117,20 @@ impl Log {
             Layout::Csv => {
                 // The first record of all holds the names of the others.
                 let mut is_names = first_line == 1;
-                let each = &mut |line: u64, values: &[u8], ends: &[usize]| {
+                let each = &mut |line: u64, bytes: &[u8], places: &[(usize, usize)]| {
                     if std::mem::take(&mut is_names) {
                         return;
                     }
-                    if ends.len() != self.columns.len() {
+                    if places.len() != self.columns.len() {
                         return part.fail(line, What::OtherWidth);
                     }
                     cells.fill(Cell::default());
-                    let starts = std::iter::once(0).chain(ends.iter().copied());
-                    for ((start, end), slots) in starts.zip(ends).zip(&self.columns) {
+                    for (&(start, end), slots) in places.iter().zip(&self.columns) {
                         for &slot in slots {
-                            cells[slot] = Cell::text(start, *end);
+                            cells[slot] = Cell::text(start, end);
                         }
                     }
-                    self.answer(line, values, &cells, question, &mut part);
+                    self.answer(line, bytes, &cells, question, &mut part);
                 };
                 csv::records(bytes, first_line, self.delimiter, each);
             }
