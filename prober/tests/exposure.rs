@@ -349,6 +349,11 @@ fn what_is_wrong_with_the_command_or_its_files_is_an_error() {
             vec!["--output", "/nowhere/report"],
             "write the report",
         ),
+        (
+            vec!["litellm.jsonl"],
+            vec!["--provider", "clodflare"],
+            "does not know a provider `clodflare`",
+        ),
     ] {
         let output = run(&logs, &options);
         let said = String::from_utf8(output.stderr).unwrap();

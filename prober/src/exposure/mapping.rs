@@ -344,6 +344,17 @@ mod tests {
     }
 
     #[test]
+    fn all_that_come_with_the_program_are_documented() {
+        let documented = include_str!("../../../docs/exposure.md");
+        for name in Mapping::names() {
+            assert!(documented.contains(&format!("| `{name}` |")), "{name}");
+        }
+        for role in Role::ALL {
+            assert!(documented.contains(&format!("\n{role} = [")), "{role}");
+        }
+    }
+
+    #[test]
     fn what_is_wrong_with_a_mapping_is_told() {
         let of = |text: &str| {
             Mapping::from_source(&Source::builtin("m.toml", text))
