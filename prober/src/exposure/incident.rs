@@ -220,6 +220,9 @@ pub(super) enum Fit {
 }
 
 #[cfg(test)]
+pub(super) use tests::founding;
+
+#[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
@@ -320,6 +323,3 @@ mod tests {
         assert!(of(&unknown).contains("operater"), "{}", of(&unknown));
     }
 }
-
-#[cfg(test)]
-pub(super) use tests::founding;

@@ -162,12 +162,10 @@ fn newlines(bytes: &[u8]) -> u64 {
 mod tests {
     use super::*;
 
+    type Lines = Vec<(u64, Vec<u8>)>;
+
     /// All lines with their numbers, and what was not read.
-    fn cut(
-        text: &[u8],
-        layout: Layout,
-        longest_line: usize,
-    ) -> (Vec<(u64, Vec<u8>)>, Vec<(u64, What)>) {
+    fn cut(text: &[u8], layout: Layout, longest_line: usize) -> (Lines, Vec<(u64, What)>) {
         let mut cutter = Cutter::new(text, layout);
         cutter.longest_line = longest_line;
         let (mut lines, mut faults) = (Vec::new(), Vec::new());
