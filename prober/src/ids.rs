@@ -3,12 +3,14 @@
 //! Probes and tenants are named by what their canaries say:
 //! [`canary_gen::ProbeNumber`] and [`canary_gen::TenantNumber`].
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[serde(transparent)]
         pub struct $name(pub(crate) i64);
 
         impl $name {

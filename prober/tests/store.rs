@@ -6,7 +6,9 @@ mod support;
 use canary_gen::{KeyRing, Question, Seed};
 use prober::judge::{Finding, RoundCounts, RoundVerdict};
 use prober::scenario::{Cancel, PlannedHead, PlannedProbe, Role};
-use prober::store::{EndpointFacts, Location, NewProbe, RoundEnd, SkippedRound, Store, StoreError};
+use prober::store::{
+    EndpointFacts, JointFinding, Location, NewProbe, RoundEnd, SkippedRound, Store, StoreError,
+};
 use secrecy::SecretString;
 use std::time::Duration;
 use support::records::{RULES, facts, new_round, plan};
@@ -94,7 +96,11 @@ async fn every_act_of_a_round_may_be_repeated_and_changes_nothing_the_second_tim
             round: id,
             verdict: RoundVerdict::Inconclusive("test".to_owned()),
             counts: RoundCounts::default(),
-            findings: vec![(planned[0][1], together.clone().into())],
+            findings: vec![JointFinding {
+                shown_by: planned[0][1],
+                finding: together.clone(),
+                witnesses: Vec::new(),
+            }],
             evidence: Vec::new(),
             finished_at: NOW,
         };

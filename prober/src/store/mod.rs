@@ -19,7 +19,7 @@ mod upkeep;
 
 pub use endpoints::{EndpointFacts, RegisteredEndpoint, RegisteredTenant};
 pub use evidence::{Access, Act, EvidenceFacts, EvidenceState, Resealed};
-pub use findings::{DonorRecord, FindingRecord, Part, Relation};
+pub use findings::{DonorRecord, FindingRecord, JointFinding, Part, Relation};
 pub use incidents::{By, IncidentEvent, IncidentFinding, IncidentRecord};
 pub use leases::{Decided, Gained, Lease};
 pub use probes::{NewProbe, ProbeRecord, SentRecord, Usage};
@@ -97,6 +97,9 @@ pub enum StoreError {
         /// What it said.
         reason: String,
     },
+    /// The database was away for longer than we wait, and the spool took nothing more.
+    #[error("neither the database nor the spool took a record")]
+    NotKept,
     /// Another prober has the endpoint now; nothing was recorded.
     #[error("the lease of the endpoint was lost")]
     LeaseLost,

@@ -12,7 +12,9 @@ use crate::incident::Rules;
 use crate::judge::Seen;
 use crate::scenario::{Cancel, PlannedProbe};
 use canary_gen::{Layout, ProbeNumber, Slot, TenantNumber, TokenMeasure};
+use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
+use std::borrow::Cow;
 use time::OffsetDateTime;
 
 /// A probe that is going to be sent.
@@ -27,7 +29,7 @@ pub struct NewProbe {
 }
 
 /// What is known once a probe's document has been woven and checked, right before it is sent.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SentRecord {
     /// Which probe.
     pub probe: ProbeNumber,
@@ -46,11 +48,12 @@ pub struct SentRecord {
     /// Length of the request body, in bytes.
     pub request_bytes: u64,
     /// When it is sent.
+    #[serde(with = "time::serde::rfc3339")]
     pub sent_at: OffsetDateTime,
 }
 
 /// Token counts as the endpoint reported them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
     /// Of the prompt.
     pub prompt: Option<u64>,
@@ -61,7 +64,7 @@ pub struct Usage {
 }
 
 /// What a probe turned out to be, with everything that proves it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ProbeRecord {
     /// Which probe.
     pub probe: ProbeNumber,
@@ -70,9 +73,10 @@ pub struct ProbeRecord {
     /// What its own canaries say.
     pub own: (TenantNumber, ProbeNumber),
     /// When it ended.
+    #[serde(with = "time::serde::rfc3339")]
     pub finished_at: OffsetDateTime,
     /// The outcome's code.
-    pub outcome: &'static str,
+    pub outcome: Cow<'static, str>,
     /// HTTP status.
     pub status: Option<u16>,
     /// Why the model stopped.
@@ -88,14 +92,15 @@ pub struct ProbeRecord {
     /// Different own canaries in the answer.
     pub own_canaries: u32,
     /// The verdict's name.
-    pub verdict: &'static str,
+    pub verdict: Cow<'static, str>,
     /// The verdict's reason.
-    pub reason: Option<&'static str>,
+    pub reason: Option<Cow<'static, str>>,
     /// Every different canary in the response.
     pub seen: Vec<Seen>,
     /// What it did cost, charged instead of what was reserved.
     pub cost: Cost,
-    /// What it proves beyond the verdict.
+    /// What it proves beyond the verdict, with what the store knows of it; so looked up when it is recorded.
+    #[serde(skip)]
     pub findings: Vec<FindingRecord>,
     /// The response, if there are findings and it is kept.
     pub evidence: Option<Sealed>,
@@ -237,7 +242,7 @@ impl Store {
         )
         .bind(bigint(record.probe.get()))
         .bind(record.finished_at)
-        .bind(record.outcome)
+        .bind(&record.outcome)
         .bind(record.status.map(|status| i16::try_from(status).unwrap_or(0)))
         .bind(&record.finish_reason)
         .bind(record.usage.prompt.map(bigint))
@@ -247,8 +252,8 @@ impl Store {
         .bind(record.ttft_ms.map(bigint))
         .bind(bigint(record.duration_ms))
         .bind(integer(record.own_canaries))
-        .bind(record.verdict)
-        .bind(record.reason)
+        .bind(&record.verdict)
+        .bind(&record.reason)
         .fetch_optional(&mut *transaction)
         .await
         .map_err(query_error(act))?;

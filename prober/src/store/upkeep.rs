@@ -82,6 +82,13 @@ impl Store {
         .map_err(query_error("look up what this role may do"))
     }
 
+    /// Whether the database answers.
+    pub async fn answers(&self) -> bool {
+        let _turn = self.turn().await;
+        let answer = sqlx::query("/* answers */ select 1").execute(&self.pool);
+        answer.await.is_ok()
+    }
+
     /// Makes the partitions of this week and the next, so that none is missing while probes are planned.
     ///
     /// # Errors

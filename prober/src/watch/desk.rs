@@ -54,6 +54,7 @@ impl Desk {
                 "what is due could not be decided upon"
             );
         }
+        executor.wait_until_recorded(&tenure).await;
         drop(keeper);
         let given_back = async {
             let _turn = executor.store.turn().await;
@@ -77,13 +78,17 @@ impl Desk {
     ) -> Result<(), StoreError> {
         let endpoint = &self.session.endpoint.name;
         loop {
-            served.decided = executor.decided(&self.session).await?;
             if executor.stop.is_cancelled() {
+                return Ok(());
+            }
+            if !executor.may_begin() {
+                served.gave_up = true;
                 return Ok(());
             }
             if !tenure.is_held(Instant::now()) {
                 return Err(StoreError::LeaseLost);
             }
+            served.decided = executor.decided(&self.session).await?;
             let now = executor.clock.now();
             let due = self.timetable.due(endpoint, &served.decided, now);
             if due.orders.is_empty() {

@@ -1,9 +1,10 @@
 //! What the probers share: engines behind doors that note who comes, a configuration, a database.
 
 use super::member::{FastClock, Member, header};
-use super::relay::{Door, Wire};
+use super::relay::Door;
 use super::server::Server;
 use super::support;
+use super::support::wire::Wire;
 use super::support::{TENANTS, Workplace, simulate, small_engine};
 use canary_gen::key_file;
 use prober::clock::{Clock as _, SystemClock};
@@ -68,7 +69,7 @@ impl World {
         }
         let mut wires = Vec::new();
         for _ in 0..super::MEMBERS {
-            wires.push(Some(Wire::to(server.socket.clone()).await));
+            wires.push(Some(Wire::to_server(&server.url).await));
         }
         let workplace = Workplace::new();
         let path = workplace.path().join("prober.toml");

@@ -6,6 +6,7 @@ pub(crate) mod ledger;
 pub(crate) mod records;
 pub(crate) mod service;
 pub(crate) mod sites;
+pub(crate) mod wire;
 
 use canary_gen::key_file;
 use prober::clock::SystemClock;
@@ -198,7 +199,7 @@ impl Workplace {
         } = endpoint;
         let mut text = format!(
             "data_dir = \"state\"\nkey_ring_file = \"canary.keys\"\n\n\
-             [evidence]\nkey_file = \"evidence.keys\"\n\n[[endpoints]]\nname = \"{name}\"\n\
+             [evidence]\nkey_file = \"evidence.keys\"\n\n[serve]\nlisten = \"127.0.0.1:0\"\n\n[[endpoints]]\nname = \"{name}\"\n\
              api = \"openai-chat\"\nbase_url = \"{base_url}\"\nmodel = \"simulated-1m\"\n\
              context_tokens = {context_tokens}\nheaders = {{ x-org = {{ file = \"org.key\" }} }}\n{more}\n"
         );
@@ -266,6 +267,7 @@ pub(crate) async fn ready(config: &Config, store: &Store) -> (Executor, Session)
     let keys = config.evidence.keys.clone();
     let executor = Executor {
         store: store.clone(),
+        spool: None,
         ring: key_file::load(&config.key_ring_file).unwrap(),
         evidence: keys.map(|keys| Keeper::new(keys, config.evidence.max_bytes)),
         incidents: config.incidents,
