@@ -193,3 +193,28 @@ async fn an_embedded_store_that_is_in_use_is_refused_with_its_directory() {
     first.close().await;
     Store::open(&location).await.unwrap().close().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lock_that_somebody_holds_is_waited_for_no_longer_than_the_url_says() {
+    let database = TestDatabase::new().await;
+    let store = Store::open(&database.location()).await.unwrap();
+    let endpoint = store.register_endpoint(&facts(), NOW).await.unwrap();
+    let url = format!("{}?options=-c%20lock_timeout%3D50ms", database.url);
+    let location = Location::Server {
+        url: SecretString::from(url),
+        max_connections: 1,
+    };
+    let hurried = Store::open(&location).await.unwrap();
+    let mut holder = database.pool.begin().await.unwrap();
+    sqlx::query("lock table endpoints in access exclusive mode")
+        .execute(&mut *holder)
+        .await
+        .unwrap();
+    let refused = hurried.record_measured_limit(endpoint.id, 1_000).await;
+    assert!(refused.unwrap_err().is_transient());
+    holder.rollback().await.unwrap();
+    hurried
+        .record_measured_limit(endpoint.id, 1_000)
+        .await
+        .unwrap();
+}

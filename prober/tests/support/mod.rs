@@ -56,7 +56,11 @@ impl TestDatabase {
             .await
             .unwrap();
         admin.close().await.unwrap();
-        let url = format!("{}/{name}", server.rsplit_once('/').unwrap().0);
+        Self::at(format!("{}/{name}", server.rsplit_once('/').unwrap().0))
+    }
+
+    /// One that is there already.
+    pub(crate) fn at(url: String) -> Self {
         let options: PgConnectOptions = url.parse().unwrap();
         Self {
             url,
@@ -237,7 +241,10 @@ pub(crate) struct Rehearsal {
 
 impl Rehearsal {
     pub(crate) async fn new(faults: &[&str], scenarios: &str) -> Self {
-        let database = TestDatabase::new().await;
+        Self::with(TestDatabase::new().await, faults, scenarios).await
+    }
+
+    pub(crate) async fn with(database: TestDatabase, faults: &[&str], scenarios: &str) -> Self {
         let engine = simulate(small_engine(faults)).await;
         let workplace = Workplace::new();
         let endpoint = EndpointText {

@@ -1,6 +1,7 @@
 //! A way to the database that can be cut.
 
 use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
 use tokio::io::copy_bidirectional;
 use tokio::net::{TcpListener, UnixStream};
 use tokio::sync::watch;
@@ -21,21 +22,21 @@ pub(crate) enum Passage {
 pub(crate) struct Wire {
     pub(crate) address: SocketAddr,
     passage: watch::Sender<Passage>,
+    socket: Arc<Mutex<String>>,
     _task: AbortOnDropHandle<()>,
 }
 
 impl Wire {
     /// To the server of a URL that names the folder of its socket.
     pub(crate) async fn to_server(url: &str) -> Self {
-        let folder = url.split(['@', '/']).find(|part| part.contains("%2F"));
-        let folder = folder.expect("a folder in the URL").replace("%2F", "/");
-        let socket = format!("{folder}/.s.PGSQL.5432");
+        let socket = Arc::new(Mutex::new(socket_of(url)));
+        let target = Arc::clone(&socket);
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
         let (sender, passage) = watch::channel(Passage::Open);
         let task = tokio::spawn(async move {
             while let Ok((mut client, _)) = listener.accept().await {
-                let (socket, mut passage) = (socket.clone(), passage.clone());
+                let (socket, mut passage) = (target.lock().unwrap().clone(), passage.clone());
                 tokio::spawn(async move {
                     let Ok(mut server) = UnixStream::connect(&socket).await else {
                         return;
@@ -60,6 +61,7 @@ impl Wire {
         Self {
             address,
             passage: sender,
+            socket,
             _task: AbortOnDropHandle::new(task),
         }
     }
@@ -68,9 +70,22 @@ impl Wire {
         self.passage.send_replace(passage);
     }
 
+    /// Connections of before break, and others lead to another server.
+    pub(crate) fn lead_to(&self, url: &str) {
+        *self.socket.lock().unwrap() = socket_of(url);
+        self.set(Passage::Closed);
+    }
+
     /// The URL of a database by this way.
     pub(crate) fn url(&self, url: &str) -> String {
         let (_, database) = url.rsplit_once('/').unwrap();
         format!("postgres://postgres@{}/{database}", self.address)
     }
+}
+
+/// The socket of the server of a URL that names its folder.
+fn socket_of(url: &str) -> String {
+    let folder = url.split(['@', '/']).find(|part| part.contains("%2F"));
+    let folder = folder.expect("a folder in the URL").replace("%2F", "/");
+    format!("{folder}/.s.PGSQL.5432")
 }
