@@ -250,3 +250,17 @@ async fn db_tells_migrates_and_prunes() {
     assert!(out.contains("dropped 1 week"), "{out}");
     assert_eq!(database.count("select count(*) from probes").await, 0);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_round_by_hand_that_nobody_carries_out_is_given_up_after_a_while() {
+    let database = TestDatabase::new().await;
+    let store = Store::open(&database.location()).await.unwrap();
+    plan_at(&store, 1, NOW).await;
+    plan_at(&store, 1, NOW + Duration::DAY).await;
+    assert_eq!(store.give_up_by_hand(NOW).await.unwrap(), 0);
+    let later = NOW + Duration::HOUR;
+    assert_eq!(store.give_up_by_hand(later).await.unwrap(), 1);
+    assert_eq!(store.give_up_by_hand(later).await.unwrap(), 0);
+    let states = "select count(*) from rounds where state = 'lost' and reason is not null";
+    assert_eq!(database.count(states).await, 1);
+}

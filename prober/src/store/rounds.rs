@@ -228,6 +228,24 @@ impl Store {
         Ok(incidents)
     }
 
+    /// Gives up rounds that were started by hand before then and have not ended: whoever carried them out was killed. How
+    /// many. Those that are due are given up with their lease.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn give_up_by_hand(&self, before: OffsetDateTime) -> Result<u64, StoreError> {
+        let given_up = sqlx::query(
+            "/* give_up_by_hand */
+             update rounds set state = 'lost', reason = 'whoever carried it out is gone'
+             where state = 'running' and lease_token is null and started_at < $1",
+        )
+        .bind(before)
+        .execute(&self.pool)
+        .await
+        .map_err(query_error("give up rounds by hand"))?;
+        Ok(given_up.rows_affected())
+    }
+
     /// A round that was not skipped; `None` if there is none of this number.
     ///
     /// # Errors
