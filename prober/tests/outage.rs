@@ -3,13 +3,15 @@
 
 mod support;
 
-use prober::clock::SystemClock;
+use prober::clock::{Clock as _, FixedClock, SystemClock};
 use prober::round::{Event, Executor, RoundOrder, RoundReport, Session};
 use prober::spool::{Room, Spooler};
 use prober::store::{Location, Store};
+use prober::watch::Watch;
 use secrecy::SecretString;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
 use support::wire::{Passage, Wire};
 use support::*;
 use tokio_util::sync::CancellationToken;
@@ -182,4 +184,58 @@ async fn a_full_spool_stops_sending_and_keeps_what_was_under_way() {
     assert!(outage.count(unjudged).await <= 3);
     assert_eq!(outage.count(FINISHED).await, 1);
     assert!(outage.count(JUDGED).await >= 4);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_later_tick_is_decided_upon_while_the_end_of_a_round_waits() {
+    let outage = Outage::new(&[], "[[scenarios]]\nkind = \"crosstalk\"\nevery = \"10s\"\njitter = \"0s\"\ntokens = 2000\nwaves = 2\nstride_tokens = 500\n").await;
+    let config = outage.rehearsal.config.clone();
+    let clock = Arc::new(FixedClock::new(SystemClock.now()));
+    let spool = outage.executor.spool.clone().unwrap();
+    // How many probes are judged, and how many records wait then.
+    let judged = Arc::new((AtomicU32::new(0), AtomicU64::new(0)));
+    let (wire, moving) = (Arc::clone(&outage.wire), Arc::clone(&clock));
+    let (waiting, noted) = (spool.clone(), Arc::clone(&judged));
+    let executor = Executor {
+        clock: Arc::<FixedClock>::clone(&clock),
+        // The way to the database breaks for a moment, and ticks pass. Nobody empties the spool.
+        observer: Arc::new(move |event| {
+            let Event::Judged { .. } = event else { return };
+            noted.1.store(waiting.state().records, Ordering::Relaxed);
+            match noted.0.fetch_add(1, Ordering::Relaxed) {
+                1 => wire.set(Passage::Closed),
+                3 => {
+                    wire.set(Passage::Open);
+                    moving.advance(time::Duration::seconds(35));
+                }
+                _ => {}
+            }
+        }),
+        ..outage.executor.clone()
+    };
+    let stop = executor.stop.clone();
+    let watch = Watch::open(Arc::new(config), executor, "one".to_owned(), "test")
+        .await
+        .unwrap();
+    clock.advance(time::Duration::seconds(10));
+    let watching = tokio::spawn(watch.until_stopped());
+    let its_end_waits = async {
+        loop {
+            let planned = outage.count("select count(*) from probes").await;
+            let all = i64::from(judged.0.load(Ordering::Relaxed)) == planned;
+            if planned > 0 && all && spool.state().records > judged.1.load(Ordering::Relaxed) {
+                return;
+            }
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), its_end_waits)
+        .await
+        .unwrap();
+    stop.cancel();
+    watching.await.unwrap();
+    assert_eq!(outage.count(FINISHED).await, 0);
+    let skipped = "select count(*) from rounds where state = 'skipped'";
+    assert_eq!(outage.count(skipped).await, 0);
+    outage.recover().await;
+    assert_eq!(outage.count(FINISHED).await, 1);
 }

@@ -33,6 +33,7 @@ use secrecy::{ExposeSecret, SecretString};
 use sqlx::ConnectOptions as _;
 use sqlx::migrate::MigrateError;
 use sqlx::postgres::{PgConnectOptions, PgPool};
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -122,7 +123,9 @@ impl StoreError {
             _ => return false,
         };
         match source {
-            sqlx::Error::Io(_) | sqlx::Error::PoolTimedOut | sqlx::Error::Protocol(_) => true,
+            // A certificate that is not believed will not be later either.
+            sqlx::Error::Io(error) => error.kind() != io::ErrorKind::InvalidData,
+            sqlx::Error::PoolTimedOut | sqlx::Error::Protocol(_) => true,
             // Class 57: operator intervention (shutdown, crash, a statement's time is up); 08: connection
             // exceptions; 53: resources; 25006: the server has become a standby; 40001, 40P01, 55P03: others
             // were in the way.

@@ -103,7 +103,7 @@ impl Desk {
                 return Ok(());
             };
             let passed = match admitted {
-                Ok(()) => self.run(executor, &order, served).await?,
+                Ok(()) => self.run((executor, tenure), &order, served).await?,
                 Err(reason) => Some(Skipped::order(&order, reason)),
             };
             if let Some(skipped) = passed {
@@ -115,7 +115,7 @@ impl Desk {
     /// Carries an order out; what is to be skipped because of it.
     async fn run(
         &self,
-        executor: &Executor,
+        (executor, tenure): (&Executor, &Tenure),
         order: &Order,
         served: &mut Served,
     ) -> Result<Option<Skipped>, StoreError> {
@@ -146,6 +146,12 @@ impl Desk {
                     "a round is not completely recorded"
                 );
             }
+        }
+        // Its end may wait in the spool. If the lease were lost before that is recorded, its tick would be undecided
+        // again, and with it every later one: none of these may have an outcome by then.
+        executor.wait_until_recorded(tenure).await;
+        if !executor.may_begin() {
+            return Ok(None);
         }
         // However it ended, the next one may begin.
         Ok(self.timetable.passed(order, executor.clock.now()))
