@@ -126,3 +126,29 @@ impl Executor {
         Ok(recorded)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    /// As they waited in a spool. Whoever changes how facts are written must still read these.
+    const WAITING: &str = include_str!("../../tests/data/spool/facts.ndjson");
+
+    #[test]
+    fn facts_that_wait_are_read_as_they_were_written() {
+        for line in WAITING.lines() {
+            let fact: Fact = serde_json::from_str(line).unwrap();
+            assert_eq!(serde_json::to_string(&fact).unwrap(), line);
+        }
+    }
+
+    #[test]
+    fn a_number_that_no_canary_can_hold_is_no_fact() {
+        let sent = WAITING.lines().nth(1).unwrap();
+        let wrong = sent.replace("\"probe\":9", "\"probe\":17179869184");
+        assert_ne!(sent, wrong);
+        assert!(serde_json::from_str::<Fact>(&wrong).is_err());
+    }
+}

@@ -76,6 +76,8 @@ impl Orders {
 pub(crate) async fn watch(orders: &Orders) {
     let mut config = config::load(&orders.config).unwrap_or_else(|errors| panic!("{errors}"));
     config.fleet.lease = world::LEASE;
+    config.log.level = tracing::Level::WARN;
+    prober::logging::start(config.log);
     config.fleet.labels.clone_from(&orders.labels);
     let ring = key_file::load(&config.key_ring_file).unwrap();
     let stop = CancellationToken::new();

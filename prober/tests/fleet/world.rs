@@ -1,6 +1,6 @@
 //! What the probers share: engines behind doors that note who comes, a configuration, a database.
 
-use super::member::{FastClock, Member, header};
+use super::member::{FastClock, Member, header, tail};
 use super::relay::Door;
 use super::server::Server;
 use super::support;
@@ -124,9 +124,31 @@ impl World {
             if undecided.is_empty() {
                 return;
             }
-            assert!(Instant::now() < until, "not decided upon: {undecided:?}");
+            if Instant::now() > until {
+                panic!("not decided upon: {}", self.what_is_with(&undecided).await);
+            }
             tokio::time::sleep(Duration::from_millis(200)).await;
         }
+    }
+
+    /// Everything that may say why nobody decides upon what is due at these endpoints.
+    async fn what_is_with(&self, endpoints: &[String]) -> String {
+        let rows: Vec<String> = sqlx::query_scalar(
+            "select concat_ws(' ', endpoints.name, leases.holder, leases.expires_at - clock_timestamp(), lines.decided_until,
+                              (select string_agg(concat_ws(' ', state, due_at, prober), '; ' order by id) from rounds
+                               where rounds.endpoint_id = endpoints.id and state in ('running', 'lost')))
+             from endpoints join leases on leases.endpoint_id = endpoints.id join lines on lines.endpoint_id = endpoints.id
+             where endpoints.name = any($1)",
+        )
+        .bind(endpoints)
+        .fetch_all(&mut self.server.connect().await)
+        .await
+        .unwrap();
+        let logs = (0..super::MEMBERS).map(|number| {
+            let log = self.folder().join(format!("member-{number}.log"));
+            format!("member {number}:\n{}", tail(&log))
+        });
+        rows.into_iter().chain(logs).collect::<Vec<_>>().join("\n")
     }
 
     /// Endpoints with ticks up to the end that have no outcome.
