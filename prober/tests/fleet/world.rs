@@ -27,7 +27,7 @@ pub(crate) const SPEED: i32 = 15;
 pub(crate) const LEASE: Duration = Duration::from_secs(2);
 pub(crate) const ENDPOINTS: usize = 40;
 /// Tokens a day of those endpoints that have a budget: a round or two, however slow the machine is.
-pub(crate) const BUDGET: u64 = 9_000;
+pub(crate) const BUDGET: u64 = 12_000;
 /// By the true clock.
 const PATIENCE: Duration = Duration::from_secs(120);
 /// One engine of so many has a fault.
