@@ -26,8 +26,6 @@ pub(crate) const SPEED: i32 = 15;
 /// By the true clock.
 pub(crate) const LEASE: Duration = Duration::from_secs(2);
 pub(crate) const ENDPOINTS: usize = 40;
-/// Tokens a day of those endpoints that have a budget: a round or two, however slow the machine is.
-pub(crate) const BUDGET: u64 = 12_000;
 /// By the true clock.
 const PATIENCE: Duration = Duration::from_secs(120);
 /// One engine of so many has a fault.
@@ -186,9 +184,13 @@ pub(crate) fn wants_local(endpoint: usize) -> bool {
     endpoint % 8 == 3
 }
 
-/// Whether an endpoint has a budget.
-pub(crate) fn has_budget(endpoint: usize) -> bool {
-    endpoint % 5 == 2
+/// Tokens a day of an endpoint that has a budget: enough for a few rounds, or for none at all.
+pub(crate) fn budget(endpoint: usize) -> Option<u64> {
+    match endpoint % 10 {
+        2 => Some(24_000),
+        7 => Some(4_000),
+        _ => None,
+    }
 }
 
 pub(crate) fn name(endpoint: usize) -> String {
@@ -210,8 +212,8 @@ fn text(doors: &[Door]) -> String {
         if wants_local(number) {
             text.push_str("labels = [\"local\"]\n");
         }
-        if has_budget(number) {
-            writeln!(text, "budget = {{ tokens_per_day = {BUDGET} }}").unwrap();
+        if let Some(budget) = budget(number) {
+            writeln!(text, "budget = {{ tokens_per_day = {budget} }}").unwrap();
         }
         for (tenant, _) in TENANTS {
             writeln!(
