@@ -72,7 +72,12 @@ pub async fn run(args: Args) -> Result<ExitCode, CommandError> {
     let watched = CancellationToken::new();
     let replayer = executor.clone();
     let done = watched.clone();
-    let replay = tokio::spawn(async move { replayer.replay(&done).await });
+    // Without it what waits would wait for ever: should it panic, the service stops, and whoever started it sees that.
+    let guard = stop.clone().drop_guard();
+    let replay = tokio::spawn(async move {
+        replayer.replay(&done).await;
+        guard.disarm();
+    });
     let watch = Watch::open(Arc::clone(&config), executor, instance.name.clone(), &label).await?;
     tracing::info!(
         endpoints = watch.endpoints(),
@@ -85,17 +90,18 @@ pub async fn run(args: Args) -> Result<ExitCode, CommandError> {
     let upkeep = keep_up(&store, &config, clock.as_ref(), &stop);
     let (unrecorded, ()) = tokio::join!(watch.until_stopped(), upkeep);
     watched.cancel();
-    if let Err(error) = replay.await {
+    let replayed = replay.await;
+    if let Err(error) = &replayed {
         tracing::error!(
-            error = errors::chain(&error),
-            "the spool could not be brought to the database"
+            error = errors::chain(error),
+            "bringing the spool to the database ended abnormally"
         );
     }
     served.cancel();
     server.await;
     store.close().await;
     tracing::info!(rounds.unrecorded = unrecorded, "stopped");
-    Ok(ExitCode::from(if unrecorded == 0 {
+    Ok(ExitCode::from(if unrecorded == 0 && replayed.is_ok() {
         exit::CLEAN
     } else {
         exit::ERROR

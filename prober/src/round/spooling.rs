@@ -121,11 +121,17 @@ impl Executor {
                 () = done.cancelled() => return,
             }
             match self.replay_first(spool).await {
-                Ok(()) if !spool.is_full() => {
+                Ok(Progress::Made) => {
                     pause = FIRST_PAUSE;
                     continue;
                 }
-                Ok(()) => {}
+                Ok(Progress::None) => {}
+                Err(error @ ReplayError::Spool(_)) => {
+                    tracing::error!(
+                        error = errors::chain(&error),
+                        "the spool cannot be read or written; trying again"
+                    );
+                }
                 Err(error) => {
                     tracing::debug!(error = errors::chain(&error), "the spool has to wait");
                 }
@@ -146,10 +152,10 @@ impl Executor {
         }
     }
 
-    async fn replay_first(&self, spool: &Spooler) -> Result<(), ReplayError> {
+    async fn replay_first(&self, spool: &Spooler) -> Result<Progress, ReplayError> {
         let Some(record) = spool.first().await? else {
             spool.refresh().await;
-            return Ok(());
+            return Ok(Progress::None);
         };
         let Ok(fact) = serde_json::from_slice::<Fact>(&record) else {
             // Of another version, or something else: what is wrong with it is not told, for it may be told with
@@ -165,13 +171,20 @@ impl Executor {
                 if spool.is_empty() {
                     tracing::info!("everything that waited in the spool is recorded");
                 }
-                Ok(())
+                Ok(Progress::Made)
             }
             Ok(Err(error)) if error.is_transient() => Err(error.into()),
             Ok(Err(error)) => refuse(spool, &errors::chain(&error)).await,
             Err(_) => Err(ReplayError::Slow),
         }
     }
+}
+
+/// Whether a record came out of the spool.
+enum Progress {
+    Made,
+    /// There is none: it is looked whether there is room again.
+    None,
 }
 
 /// Why a fact stays in the spool.
@@ -186,12 +199,12 @@ enum ReplayError {
 }
 
 /// Sets the oldest record aside, and goes on with the others.
-async fn refuse(spool: &Spooler, because: &str) -> Result<(), ReplayError> {
+async fn refuse(spool: &Spooler, because: &str) -> Result<Progress, ReplayError> {
     let path = spool.refuse_first().await?;
     tracing::error!(
         error = because,
         kept_in = path.map(|path| path.display().to_string()),
         "a record of the spool cannot be recorded; it is set aside"
     );
-    Ok(())
+    Ok(Progress::Made)
 }
