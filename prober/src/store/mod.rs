@@ -11,6 +11,7 @@ mod findings;
 mod incidents;
 mod leases;
 mod probes;
+mod record;
 mod report;
 mod rounds;
 mod spending;
