@@ -90,15 +90,15 @@ async fn lock_fresh<'a>(
         .unzip();
     let rows = sqlx::query(
         "/* lock_fresh_probes */
-         select probes.id, probes.planned_at, endpoint_id, charged_on, charged_prompt_tokens, charged_answer_tokens,
-                charged_micros
-         from unnest($1::bigint[], $2::bigint[]) records (probe, round)
-              join rounds on rounds.id = records.round
-              -- The round tells the week; of one that does not, every week is searched.
-              join probes on probes.id = records.probe
-                         and probes.planned_at between coalesce(rounds.probes_planned_at, '-infinity')
-                                                   and coalesce(rounds.probes_planned_at, 'infinity')
-         where probes.finished_at is null
+         with records as materialized (
+             -- The round tells the week; of one that does not, every week is searched.
+             select probe, endpoint_id, coalesce(probes_planned_at, '-infinity') as earliest,
+                    coalesce(probes_planned_at, 'infinity') as latest
+             from unnest($1::bigint[], $2::bigint[]) records (probe, round) join rounds on rounds.id = records.round
+         )
+         select probes.id, planned_at, endpoint_id, charged_on, charged_prompt_tokens, charged_answer_tokens, charged_micros
+         from records join probes on probes.id = probe and planned_at between earliest and latest
+         where finished_at is null
          order by probes.id for no key update of probes",
     )
     .bind(probes)

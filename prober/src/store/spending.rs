@@ -130,7 +130,18 @@ impl Store {
         let id: i64 = row.try_get("id").map_err(query_error(act))?;
         let rounds: Vec<(String, OffsetDateTime)> = sqlx::query_as(
             "/* last_rounds */
-             select name, max(started_at) from rounds where endpoint_id = $1 and state = 'finished' group by name",
+             -- From name to name: an endpoint has few, and any number of rounds of each.
+             with recursive last as (
+                 (select name, started_at from rounds where endpoint_id = $1 and state = 'finished'
+                  order by name, started_at desc limit 1)
+                 union all
+                 select next.name, next.started_at
+                 from last cross join lateral (
+                     select name, started_at from rounds
+                     where endpoint_id = $1 and state = 'finished' and name > last.name
+                     order by name, started_at desc limit 1) next
+             )
+             select name, started_at from last",
         )
         .bind(id)
         .fetch_all(&self.pool)
