@@ -173,6 +173,7 @@ impl Known {
             "incidents",
             "evidence",
             "probe_sums",
+            "endpoint_sums",
             "round_sums",
         ] {
             let count = format!("select count(*) from {table}");

@@ -2,7 +2,7 @@
 //!
 //! Forty endpoints with eleven scenarios each, whose rounds have twenty probes and are spread evenly over the time; two
 //! fifths of the findings are of one endpoint, which has one defect the whole time. The sums are computed from the
-//! rows. Sightings are left out (nothing that is timed reads them), and triggers of foreign keys do not run.
+//! rows. Sightings are left out (nothing that is timed reads them), and triggers do not run.
 
 use canary_gen::{KeyId, KeyRing};
 use prober::store::{EndpointFacts, Store};

@@ -10,6 +10,10 @@ insert into probe_sums
 select 'day', span_begin('day', begins_at), endpoint_id, name, role, verdict, reason, sum(probes), sum(prompt_tokens),
        sum(answer_tokens), sum(response_bytes), sum(duration_ms)
 from probe_sums group by 2, 3, 4, 5, 6, 7 order by 2, 3, 4;
+-- Its triggers did not run.
+insert into endpoint_sums
+select span, begins_at, endpoint_id, verdict, reason, sum(probes)
+from probe_sums where role <> 'calibration' group by 1, 2, 3, 4, 5 order by 1, 2, 3;
 insert into spending (endpoint_id, day, requests, prompt_tokens, answer_tokens, micros)
 select endpoint_id, (begins_at at time zone 'UTC')::date, sum(probes), sum(prompt_tokens), sum(answer_tokens), sum(probes) * 12
 from probe_sums where span = 'day' group by 1, 2;
