@@ -14,6 +14,12 @@ macro_rules! id {
         pub struct $name(pub(crate) i64);
 
         impl $name {
+            /// From the bare number, as somebody was told it.
+            #[must_use]
+            pub fn new(number: i64) -> Self {
+                Self(number)
+            }
+
             /// The bare number, for output.
             #[must_use]
             pub fn get(self) -> i64 {

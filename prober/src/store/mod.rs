@@ -12,6 +12,7 @@ mod incidents;
 mod leases;
 mod pool;
 mod probes;
+mod record;
 mod report;
 mod rounds;
 mod spending;
