@@ -8,6 +8,7 @@
 //! canary  = tag ‖ body
 //! ```
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// How many values the tweak has: the minter chooses among so many writings of one identity.
@@ -17,10 +18,19 @@ const PROBE_BITS: u32 = 34;
 const SLOT_BITS: u32 = 14;
 const TWEAK_BITS: u32 = 4;
 
+/// A number that does not fit into its bits of a canary.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the number is out of range (0 to {most})")]
+pub struct NumberOutOfRange {
+    /// The largest that fits.
+    pub most: u64,
+}
+
 macro_rules! bounded_number {
     ($(#[$doc:meta])* $name:ident, $repr:ty, $bits:expr) => {
         $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[serde(into = "u64", try_from = "u64")]
         pub struct $name($repr);
 
         impl $name {
@@ -37,6 +47,20 @@ macro_rules! bounded_number {
             #[must_use]
             pub fn get(self) -> u64 {
                 u64::from(self.0)
+            }
+        }
+
+        impl From<$name> for u64 {
+            fn from(number: $name) -> Self {
+                number.get()
+            }
+        }
+
+        impl TryFrom<u64> for $name {
+            type Error = NumberOutOfRange;
+
+            fn try_from(number: u64) -> Result<Self, NumberOutOfRange> {
+                Self::new(number).ok_or(NumberOutOfRange { most: Self::MAX.get() })
             }
         }
 
@@ -62,7 +86,7 @@ bounded_number! {
 }
 
 /// What a canary says: who planted it, in which probe, at which slot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Identity {
     /// Who planted it.
     pub tenant: TenantNumber,

@@ -4,6 +4,7 @@ use crate::canary::{Canary, Identity, Payload, TWEAKS};
 use crate::form::Form;
 use hmac::{Hmac, KeyInit, Mac};
 use ring::{hkdf, rand::SecureRandom};
+use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 use std::{fmt, sync::Arc};
 use zeroize::Zeroizing;
@@ -33,8 +34,30 @@ pub fn random_root() -> Result<RootKey, RandomError> {
 }
 
 /// The public name of a key, derived from it one-way: may be logged and stored.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub struct KeyId([u8; 8]);
+
+/// Not 16 hexadecimal digits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the id of a key has 16 hexadecimal digits")]
+pub struct NoKeyId;
+
+impl From<KeyId> for String {
+    fn from(id: KeyId) -> Self {
+        id.to_string()
+    }
+}
+
+impl TryFrom<String> for KeyId {
+    type Error = NoKeyId;
+
+    fn try_from(text: String) -> Result<Self, NoKeyId> {
+        let is_hex = text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let number = u64::from_str_radix(&text, 16).ok().filter(|_| is_hex);
+        Ok(Self(number.ok_or(NoKeyId)?.to_be_bytes()))
+    }
+}
 
 impl fmt::Display for KeyId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -3,15 +3,23 @@
 //! Probes and tenants are named by what their canaries say:
 //! [`canary_gen::ProbeNumber`] and [`canary_gen::TenantNumber`].
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[serde(transparent)]
         pub struct $name(pub(crate) i64);
 
         impl $name {
+            /// From the bare number, as somebody was told it.
+            #[must_use]
+            pub fn new(number: i64) -> Self {
+                Self(number)
+            }
+
             /// The bare number, for output.
             #[must_use]
             pub fn get(self) -> i64 {

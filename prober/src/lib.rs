@@ -24,6 +24,8 @@ pub mod logging;
 pub mod plan;
 pub mod round;
 pub mod scenario;
+pub mod serve;
+pub mod spool;
 pub mod store;
 pub mod terminal;
 pub mod watch;

@@ -4,48 +4,13 @@
 
 mod support;
 
+use prober::clock::{Clock as _, SystemClock};
 use serde_json::Value;
 use sqlx::postgres::PgRow;
 use sqlx::{Column, Row};
+use support::grafana::{DASHBOARDS, Range, panels};
 use support::*;
-
-const DASHBOARDS: [(&str, &str); 1] = [(
-    "isolation.json",
-    include_str!("../../dashboards/isolation.json"),
-)];
-
-fn panels(dashboard: &Value) -> &Vec<Value> {
-    dashboard["panels"].as_array().unwrap()
-}
-
-/// As Grafana's PostgreSQL data source writes them.
-fn expand(sql: &str) -> String {
-    let mut text = sql
-        .replace("$__interval", "1m")
-        .replace("$__timeFrom()", "'yesterday'")
-        .replace("$__timeTo()", "'tomorrow'");
-    while let Some(start) = text.find("$__timeFilter(") {
-        let end = start + text[start..].find(')').unwrap();
-        let column = &text[start + "$__timeFilter(".len()..end];
-        let filter =
-            format!("{column} BETWEEN now() - interval '1 day' AND now() + interval '1 day'");
-        text.replace_range(start..=end, &filter);
-    }
-    while let Some(start) = text.find("$__timeGroupAlias(") {
-        let end = start + text[start..].find(')').unwrap();
-        let column = text[start + "$__timeGroupAlias(".len()..end]
-            .split(',')
-            .next()
-            .unwrap()
-            .to_owned();
-        text.replace_range(
-            start..=end,
-            &format!("floor(extract(epoch from {column})/60)*60 AS \"time\""),
-        );
-    }
-    assert!(!text.contains("$__"), "a macro is not expanded: {text}");
-    text
-}
+use time::Duration;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_panel_s_query_runs_and_those_about_a_leak_show_it() {
@@ -58,12 +23,19 @@ async fn every_panel_s_query_runs_and_those_about_a_leak_show_it() {
     } = &rehearsal;
     let report = run_round(config, store, 1).await;
     assert_eq!(report.verdict, "leak");
+    let now = SystemClock.now();
+    // Up to two days are read from sums of hours, longer times from those of days.
+    let ranges = [Duration::DAY, Duration::weeks(5)].map(|before| Range {
+        from: now - before,
+        to: now + Duration::DAY,
+    });
     for (_, text) in DASHBOARDS {
         let dashboard: Value = serde_json::from_str(text).unwrap();
         for panel in panels(&dashboard) {
             let title = panel["title"].as_str().unwrap();
-            for target in panel["targets"].as_array().unwrap() {
-                let sql = expand(target["rawSql"].as_str().unwrap());
+            let targets = panel["targets"].as_array().unwrap().iter();
+            for (target, range) in targets.flat_map(|target| ranges.map(|range| (target, range))) {
+                let sql = range.expand(target["rawSql"].as_str().unwrap());
                 let rows: Vec<PgRow> = sqlx::query(sqlx::AssertSqlSafe(sql))
                     .fetch_all(&database.pool)
                     .await
@@ -76,6 +48,10 @@ async fn every_panel_s_query_runs_and_those_about_a_leak_show_it() {
                 }
                 if title == "Is anybody leaking?" {
                     assert_eq!(rows[0].get::<i64, _>(0), i64::from(report.leaks));
+                }
+                if title == "How much was tried?" {
+                    let tried = "select count(*) from probes where verdict is not null and role <> 'calibration'";
+                    assert_eq!(rows[0].get::<i64, _>(0), database.count(tried).await);
                 }
             }
         }

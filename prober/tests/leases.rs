@@ -8,8 +8,8 @@ use prober::ids::{EndpointId, RoundId};
 use prober::judge::{Finding, RoundCounts, RoundVerdict};
 use prober::scenario::{PlannedProbe, Role};
 use prober::store::{
-    EndpointFacts, Gained, Lease, NewProbe, NewRound, RegisteredEndpoint, RoundEnd, SkippedRound,
-    Store, StoreError,
+    EndpointFacts, Gained, JointFinding, Lease, NewProbe, NewRound, RegisteredEndpoint, RoundEnd,
+    SkippedRound, Store, StoreError,
 };
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -107,7 +107,11 @@ impl Bench {
             round,
             verdict: RoundVerdict::Inconclusive("test".to_owned()),
             counts: RoundCounts::default(),
-            findings: vec![(numbers[0], finding.into())],
+            findings: vec![JointFinding {
+                shown_by: numbers[0],
+                finding,
+                witnesses: Vec::new(),
+            }],
             evidence: Vec::new(),
             finished_at: TICK + time::Duration::MINUTE,
         }

@@ -7,6 +7,7 @@ use serde_json::Value;
 use std::io::{BufRead, BufReader, Read};
 use std::process::Stdio;
 use support::service::{Process, Service, watched_database};
+use support::wire::{Passage, Wire};
 use support::*;
 
 const EVERY_TEN_SECONDS: &str = "[log]\nformat = \"json\"\n[[scenarios]]\nkind = \"crosstalk\"\nevery = \"10s\"\njitter = \"0s\"\ntokens = 2000\nwaves = 50\nstride_tokens = 500\n";
@@ -131,4 +132,39 @@ fn simulate_prints_its_address_first_and_serves_there() {
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     service.terminate();
     assert_eq!(service.0.wait().unwrap().code(), Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_prober_without_its_database_says_so_and_begins_when_it_is_there() {
+    let database = watched_database().await;
+    let engine = simulate(small_engine(&[])).await;
+    let workplace = Workplace::new();
+    let config = workplace.write(&rehearsal(&engine.base_url), EVERY_TEN_SECONDS);
+    let wire = Wire::to_server(&database.url).await;
+    wire.set(Passage::Closed);
+    let mut service = Service::run_at(&config, &wire.url(&database.url));
+    let address = service.address().await;
+    // As the prober does.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let get = async |path: &str| {
+        let url = format!("http://{address}{path}");
+        let response = reqwest::get(url).await.unwrap();
+        (response.status().as_u16(), response.text().await.unwrap())
+    };
+    assert_eq!(get("/-/healthy").await.0, 200);
+    let (status, body) = get("/-/ready").await;
+    let body: Value = serde_json::from_str(&body).unwrap();
+    assert_eq!((status, &body["database"]), (503, &Value::Bool(false)));
+    assert_eq!(body["spool"]["state"], "empty");
+
+    wire.set(Passage::Open);
+    service
+        .until(
+            &database,
+            "select count(*) from probes where verdict is not null",
+        )
+        .await;
+    let (status, body) = get("/-/ready").await;
+    assert_eq!(status, 200, "{body}");
+    assert_eq!(get("/-/else").await.0, 404);
 }

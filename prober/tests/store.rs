@@ -6,7 +6,9 @@ mod support;
 use canary_gen::{KeyRing, Question, Seed};
 use prober::judge::{Finding, RoundCounts, RoundVerdict};
 use prober::scenario::{Cancel, PlannedHead, PlannedProbe, Role};
-use prober::store::{EndpointFacts, Location, NewProbe, RoundEnd, SkippedRound, Store, StoreError};
+use prober::store::{
+    EndpointFacts, JointFinding, Location, NewProbe, RoundEnd, SkippedRound, Store, StoreError,
+};
 use secrecy::SecretString;
 use std::time::Duration;
 use support::records::{RULES, facts, new_round, plan};
@@ -94,7 +96,11 @@ async fn every_act_of_a_round_may_be_repeated_and_changes_nothing_the_second_tim
             round: id,
             verdict: RoundVerdict::Inconclusive("test".to_owned()),
             counts: RoundCounts::default(),
-            findings: vec![(planned[0][1], together.clone().into())],
+            findings: vec![JointFinding {
+                shown_by: planned[0][1],
+                finding: together.clone(),
+                witnesses: Vec::new(),
+            }],
             evidence: Vec::new(),
             finished_at: NOW,
         };
@@ -186,4 +192,29 @@ async fn an_embedded_store_that_is_in_use_is_refused_with_its_directory() {
     );
     first.close().await;
     Store::open(&location).await.unwrap().close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lock_that_somebody_holds_is_waited_for_no_longer_than_the_url_says() {
+    let database = TestDatabase::new().await;
+    let store = Store::open(&database.location()).await.unwrap();
+    let endpoint = store.register_endpoint(&facts(), NOW).await.unwrap();
+    let url = format!("{}?options=-c%20lock_timeout%3D50ms", database.url);
+    let location = Location::Server {
+        url: SecretString::from(url),
+        max_connections: 1,
+    };
+    let hurried = Store::open(&location).await.unwrap();
+    let mut holder = database.pool.begin().await.unwrap();
+    sqlx::query("lock table endpoints in access exclusive mode")
+        .execute(&mut *holder)
+        .await
+        .unwrap();
+    let refused = hurried.record_measured_limit(endpoint.id, 1_000).await;
+    assert!(refused.unwrap_err().is_transient());
+    holder.rollback().await.unwrap();
+    hurried
+        .record_measured_limit(endpoint.id, 1_000)
+        .await
+        .unwrap();
 }

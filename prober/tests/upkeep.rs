@@ -119,6 +119,8 @@ async fn sums_are_what_they_sum_up_and_outlive_it_as_findings_do() {
     assert_eq!(database.count("select count(*) from probes").await, 0);
     assert_eq!(database.count("select count(*) from sightings").await, 0);
     assert_eq!(database.count(hours).await, 0);
+    let hours = "select count(*) from endpoint_sums where span = 'hour'";
+    assert_eq!(database.count(hours).await, 0);
     assert_eq!(database.count(days).await, before.1);
     let left = "select count(*) from findings join tenants on tenants.id = tenant_id";
     assert_eq!(database.count(left).await, findings);
@@ -133,12 +135,21 @@ async fn differences(database: &TestDatabase, span: &str) -> i64 {
         "select endpoint_id, name, role, verdict, reason, sum(probes), sum(prompt_tokens),
                              sum(answer_tokens), sum(duration_ms)
                       from probe_sums where span = $1 group by 1, 2, 3, 4, 5";
+    let proving = "select endpoint_id, probes.verdict, coalesce(probes.reason, ''), count(*)
+                   from probes join rounds on rounds.id = round_id
+                   where probes.verdict is not null and role <> 'calibration' group by 1, 2, 3";
+    let endpoint_sums = "select endpoint_id, verdict, reason, sum(probes)
+                         from endpoint_sums where span = $1 group by 1, 2, 3";
     let rounds = "select endpoint_id, name, verdict, count(*), sum(responses), sum(leaks), sum(asked), sum(recalled)
                   from rounds where state = 'finished' group by 1, 2, 3";
     let round_sums = "select endpoint_id, name, verdict, sum(rounds), sum(responses), sum(leaks), sum(asked), sum(recalled)
                       from round_sums where span = $1 group by 1, 2, 3";
     let mut differences = 0;
-    for (rows, sums) in [(probes, probe_sums), (rounds, round_sums)] {
+    for (rows, sums) in [
+        (probes, probe_sums),
+        (proving, endpoint_sums),
+        (rounds, round_sums),
+    ] {
         let query = format!(
             "select count(*) from (({rows} except {sums}) union all ({sums} except {rows})) d"
         );
@@ -195,9 +206,13 @@ async fn what_was_recorded_before_there_were_partitions_is_kept_and_summed_up() 
                   join findings on findings.probe_id = probes.id and findings.tenant_id = probes.tenant_id";
     assert_eq!(database.count(joined).await, 1);
     for span in ["hour", "day"] {
-        let sums = "select sum(probes)::bigint from probe_sums where span = $1";
-        let sum = sqlx::query_scalar::<_, i64>(sums).bind(span);
-        assert_eq!(sum.fetch_one(&database.pool).await.unwrap(), 10);
+        for sums in [
+            "select sum(probes)::bigint from probe_sums where span = $1",
+            "select sum(probes)::bigint from endpoint_sums where span = $1",
+        ] {
+            let sum = sqlx::query_scalar::<_, i64>(sums).bind(span);
+            assert_eq!(sum.fetch_one(&database.pool).await.unwrap(), 10);
+        }
     }
     let rounds =
         "select count(*) from round_sums where span = 'day' and verdict in ('leak', 'skipped')";
@@ -249,4 +264,18 @@ async fn db_tells_migrates_and_prunes() {
     assert_eq!(code, Some(0), "{said}");
     assert!(out.contains("dropped 1 week"), "{out}");
     assert_eq!(database.count("select count(*) from probes").await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_round_by_hand_that_nobody_carries_out_is_given_up_after_a_while() {
+    let database = TestDatabase::new().await;
+    let store = Store::open(&database.location()).await.unwrap();
+    plan_at(&store, 1, NOW).await;
+    plan_at(&store, 1, NOW + Duration::DAY).await;
+    assert_eq!(store.give_up_by_hand(NOW).await.unwrap(), 0);
+    let later = NOW + Duration::HOUR;
+    assert_eq!(store.give_up_by_hand(later).await.unwrap(), 1);
+    assert_eq!(store.give_up_by_hand(later).await.unwrap(), 0);
+    let states = "select count(*) from rounds where state = 'lost' and reason is not null";
+    assert_eq!(database.count(states).await, 1);
 }

@@ -24,6 +24,7 @@ use crate::canary::{ProbeNumber, Slot, TenantNumber};
 use crate::form::Form;
 use crate::key::KeyRing;
 use crate::seed::Seed;
+use serde::{Deserialize, Serialize};
 use std::ops::AddAssign;
 pub use weaver::Weaver;
 
@@ -96,7 +97,7 @@ pub const SMALLEST_STRIDE: u32 = 64;
 /// `overhead + units × per_unit + digits × per_digit + canaries × per_canary`. A unit is a word, a
 /// punctuation mark or a paragraph break; the filler uses common short words, each one token in every
 /// tokenizer tried. Digits are those of section numbers: a token each, or one for two or three of them.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TokenMeasure {
     /// Tokens of the chat template around the text.
     pub overhead: f64,

@@ -10,10 +10,12 @@ mod uuid;
 pub(crate) mod words;
 
 use crate::canary::Canary;
+use serde::{Deserialize, Serialize};
 use std::{fmt, str::FromStr};
 
 /// A way to write a canary.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Form {
     /// 26 Crockford base32 characters, grouped 5-5-5-5-6; read in either case and with the
     /// look-alikes `O`, `I`, `L` taken for `0`, `1`, `1`.

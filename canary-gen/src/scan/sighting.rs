@@ -4,10 +4,11 @@ use super::view::View;
 use crate::canary::Identity;
 use crate::form::Form;
 use crate::key::KeyId;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// A canary, or part of one, found in a text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sighting {
     /// Whose canary, from which probe and slot.
     pub identity: Identity,
@@ -36,7 +37,8 @@ impl Sighting {
 }
 
 /// How a canary was recognised.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Proof {
     /// All 128 bits were there, and the tag was verified.
     Exact,
@@ -89,7 +91,7 @@ impl Proof {
 }
 
 /// The views a text was read through, the outermost first; none for the text as it is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Views([Option<View>; Views::MOST]);
 
 impl Views {

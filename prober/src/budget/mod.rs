@@ -7,6 +7,7 @@ mod money;
 pub use charge::{Measured, of_probe, of_schedule, settled};
 pub use money::{Money, MoneyError};
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use time::{Date, OffsetDateTime, UtcOffset};
 
@@ -79,7 +80,7 @@ impl Prices {
 }
 
 /// What requests cost, or may cost at most. Sums stop at the largest number.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cost {
     /// Of prompts.
     pub prompt_tokens: u64,

@@ -1,5 +1,6 @@
 //! Money: whole millionths of a unit of currency.
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
@@ -7,7 +8,8 @@ const MICROS: u64 = 1_000_000;
 const DECIMALS: usize = 6;
 
 /// An amount of money, in millionths; at most 9.2 · 10¹² units, so that a database's `bigint` holds it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct Money(u64);
 
 /// Why a text is no amount of money.

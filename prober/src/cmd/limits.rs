@@ -50,6 +50,7 @@ pub async fn run(args: Args) -> Result<ExitCode, CommandError> {
     let clock = Arc::new(SystemClock);
     let executor = Executor {
         store: store.clone(),
+        spool: None,
         ring,
         evidence: keeper(&config),
         incidents: config.incidents,

@@ -72,6 +72,9 @@ pub enum CommandError {
     /// Another prober runs here, or its name cannot be kept.
     #[error(transparent)]
     Instance(#[from] InstanceError),
+    /// The spool cannot be opened.
+    #[error(transparent)]
+    Spool(#[from] crate::spool::SpoolError),
     /// A round could not be carried through.
     #[error(transparent)]
     Round(#[from] RoundError),

@@ -4,17 +4,25 @@ use super::once::random_seed;
 use super::upkeep::keep_up;
 use super::{CommandError, ConfigArg, exit, keeper, location, progress, signals};
 use crate::clock::{Clock, SystemClock};
-use crate::config::name;
+use crate::config::{Config, name};
+use crate::errors;
 use crate::round::Executor;
+use crate::serve::{self, Health};
+use crate::spool::{Room, Spooler};
 use crate::store::Store;
 use crate::watch::{Instance, Watch};
 use canary_gen::key_file;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
 
 /// A record waits as long as it takes for the database; nobody is there to run it again.
 const PATIENCE: Duration = Duration::from_secs(7 * 24 * 3600);
+
+/// The disk keeps at most so many bytes for the records of what is under way.
+const LARGEST_RESERVE: u64 = 16 << 20;
 
 /// What to run.
 #[derive(Debug, clap::Args)]
@@ -39,11 +47,19 @@ pub async fn run(args: Args) -> Result<ExitCode, CommandError> {
     let ring = key_file::load(&config.key_ring_file)?;
     let stop = signals::stop_token()?;
     let instance = Instance::open(&config.data_dir, random_seed())?;
-    let store = Store::open(&location(&config)).await?;
+    let spool = Spooler::open(&config.data_dir.join("spool"), room(&config))?;
+    let health = Health::new(spool.clone());
+    let served = CancellationToken::new();
+    let server = serve_health(&config, health.clone(), served.clone()).await?;
+    let Some(store) = open_store(&config, &stop).await? else {
+        return Ok(ExitCode::from(exit::CLEAN));
+    };
+    health.opened(store.clone());
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let label = ring.minting().id().to_string();
     let executor = Executor {
         store: store.clone(),
+        spool: Some(spool),
         ring,
         evidence: keeper(&config),
         incidents: config.incidents,
@@ -53,6 +69,15 @@ pub async fn run(args: Args) -> Result<ExitCode, CommandError> {
         tenure: None,
         stop: stop.clone(),
     };
+    let watched = CancellationToken::new();
+    let replayer = executor.clone();
+    let done = watched.clone();
+    // Without it what waits would wait for ever: should it panic, the service stops, and whoever started it sees that.
+    let guard = stop.clone().drop_guard();
+    let replay = tokio::spawn(async move {
+        replayer.replay(&done).await;
+        guard.disarm();
+    });
     let watch = Watch::open(Arc::clone(&config), executor, instance.name.clone(), &label).await?;
     tracing::info!(
         endpoints = watch.endpoints(),
@@ -64,11 +89,87 @@ pub async fn run(args: Args) -> Result<ExitCode, CommandError> {
     );
     let upkeep = keep_up(&store, &config, clock.as_ref(), &stop);
     let (unrecorded, ()) = tokio::join!(watch.until_stopped(), upkeep);
+    watched.cancel();
+    let replayed = replay.await;
+    if let Err(error) = &replayed {
+        tracing::error!(
+            error = errors::chain(error),
+            "bringing the spool to the database ended abnormally"
+        );
+    }
+    served.cancel();
+    server.await;
     store.close().await;
     tracing::info!(rounds.unrecorded = unrecorded, "stopped");
-    Ok(ExitCode::from(if unrecorded == 0 {
+    Ok(ExitCode::from(if unrecorded == 0 && replayed.is_ok() {
         exit::CLEAN
     } else {
         exit::ERROR
     }))
+}
+
+/// How much room the spool has: a part of it is kept for the day on which the disk is full.
+fn room(config: &Config) -> Room {
+    let max_bytes = config.spool.max_bytes;
+    Room {
+        max_bytes,
+        reserve_bytes: (max_bytes / 4).min(LARGEST_RESERVE),
+    }
+}
+
+/// Serves what tells how the prober is, if that is wanted; ends when it is told to.
+async fn serve_health(
+    config: &Config,
+    health: Health,
+    stop: CancellationToken,
+) -> Result<impl Future<Output = ()> + use<>, CommandError> {
+    let listener = match config.serve.listen {
+        None => None,
+        Some(address) => {
+            let act = format!("listen on {address} (set `serve.listen` to another, or \"off\")");
+            let bound = TcpListener::bind(address).await;
+            let listener = bound.map_err(CommandError::io(act))?;
+            let address = listener.local_addr();
+            let address = address.map_err(CommandError::io("look up where it listens"))?;
+            tracing::info!(listen = %address, "serving /-/healthy and /-/ready");
+            Some(listener)
+        }
+    };
+    let serving = tokio::spawn(async move {
+        let Some(listener) = listener else {
+            return;
+        };
+        if let Err(error) = serve::serve(listener, health, stop).await {
+            tracing::error!(error = errors::chain(&error), "nothing is served any more");
+        }
+    });
+    Ok(async {
+        // What ended it is in the log.
+        let _ = serving.await;
+    })
+}
+
+/// Opens the database, as often as it takes; `None` if told to stop before.
+async fn open_store(
+    config: &Config,
+    stop: &CancellationToken,
+) -> Result<Option<Store>, CommandError> {
+    let mut pause = Duration::from_millis(100);
+    loop {
+        match Store::open(&location(config)).await {
+            Ok(store) => return Ok(Some(store)),
+            Err(error) if error.is_transient() => {
+                tracing::warn!(
+                    error = errors::chain(&error),
+                    "the database cannot be opened; trying again"
+                );
+            }
+            Err(error) => return Err(error.into()),
+        }
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            () = stop.cancelled() => return Ok(None),
+        }
+        pause = (pause * 2).min(Duration::from_secs(5));
+    }
 }

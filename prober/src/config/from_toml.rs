@@ -164,7 +164,7 @@ impl<T: FromToml> FromToml for Vec<Field<T>> {
 
 /// Declares a raw table: its keys, each a [`Field`] of what it may hold.
 macro_rules! raw_table {
-    ($name:ident { $($key:ident: $type:ty,)* }) => {
+    ($name:ident { $($key:ident: $type:ty),* $(,)? }) => {
         // No `Debug`: a value may be a secret.
         #[derive(Clone, Default)]
         pub(super) struct $name {

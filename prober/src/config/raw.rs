@@ -21,6 +21,8 @@ raw_table!(RawConfig {
     store: RawStore,
     retention: RawRetention,
     fleet: RawFleet,
+    spool: RawSpool,
+    serve: RawServe,
     evidence: RawEvidence,
     incidents: RawIncidents,
     log: RawLog,
@@ -46,6 +48,10 @@ raw_table!(RawFleet {
     lease: Duration,
     rounds_at_once: i128,
 });
+
+raw_table!(RawSpool { max_bytes: Bytes });
+
+raw_table!(RawServe { listen: String });
 
 raw_table!(RawEvidence {
     key_env: String,

@@ -9,6 +9,7 @@ use crate::scenario::Recipe;
 use crate::store::Retention;
 use canary_gen::Form;
 use secrecy::SecretString;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -25,6 +26,10 @@ pub struct Config {
     pub retention: Retention,
     /// How this prober shares the work with others.
     pub fleet: Fleet,
+    /// What `prober run` keeps on its disk while the database is away.
+    pub spool: Spool,
+    /// What `prober run` serves by HTTP.
+    pub serve: Serve,
     /// What is kept of responses that prove something.
     pub evidence: Evidence,
     /// When findings make an incident, and when it is over by itself.
@@ -84,6 +89,20 @@ pub struct Fleet {
     pub lease: Duration,
     /// At so many endpoints it has rounds at once, 1 to 1000.
     pub rounds_at_once: usize,
+}
+
+/// What waits on the disk while the database is away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spool {
+    /// With more bytes waiting no request is sent, 32 MiB to 1 TiB.
+    pub max_bytes: u64,
+}
+
+/// What is served by HTTP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Serve {
+    /// Where; `None` serves nothing.
+    pub listen: Option<SocketAddr>,
 }
 
 /// What is kept of responses that prove something.

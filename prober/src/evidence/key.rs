@@ -3,6 +3,7 @@
 use canary_gen::key::RootKey;
 use ring::aead::{AES_256_GCM, LessSafeKey, UnboundKey};
 use ring::hkdf;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -14,7 +15,8 @@ const LABEL_RECORD: &[u8] = b"prober/evidence/v1/record";
 pub(super) const SALT_BYTES: usize = 32;
 
 /// The public name of an evidence key, derived from it one-way: may be logged and stored.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub struct EvidenceKeyId(pub(super) [u8; 8]);
 
 impl fmt::Display for EvidenceKeyId {
@@ -33,6 +35,20 @@ impl fmt::Debug for EvidenceKeyId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the id of an evidence key has 16 hexadecimal digits")]
 pub struct NoKeyId;
+
+impl From<EvidenceKeyId> for String {
+    fn from(id: EvidenceKeyId) -> Self {
+        id.to_string()
+    }
+}
+
+impl TryFrom<String> for EvidenceKeyId {
+    type Error = NoKeyId;
+
+    fn try_from(text: String) -> Result<Self, NoKeyId> {
+        text.parse()
+    }
+}
 
 impl FromStr for EvidenceKeyId {
     type Err = NoKeyId;

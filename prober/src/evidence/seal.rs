@@ -6,6 +6,7 @@ use crate::ids::RoundId;
 use canary_gen::ProbeNumber;
 use ring::aead::{Aad, NONCE_LEN, Nonce};
 use ring::rand::SecureRandom;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// The version of the format.
@@ -17,7 +18,7 @@ const TAG_BYTES: usize = 16;
 const HEAD_BYTES: usize = 1 + 8 + SALT_BYTES;
 
 /// What a sealed response is evidence of: it opens for nothing else.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Binding {
     /// The probe that got it.
     pub probe: ProbeNumber,
@@ -26,7 +27,7 @@ pub struct Binding {
 }
 
 /// A sealed response.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sealed {
     /// What it is evidence of.
     pub of: Binding,
@@ -37,7 +38,25 @@ pub struct Sealed {
     /// Whether the response had more.
     pub is_cut: bool,
     /// All of it, its version and key included.
+    #[serde(with = "base64_text")]
     pub bytes: Vec<u8>,
+}
+
+/// Sealed bytes where only text can stand.
+mod base64_text {
+    use base64::prelude::{BASE64_STANDARD, Engine as _};
+    use serde::{Deserialize as _, Deserializer, Serializer, de::Error as _};
+
+    pub(super) fn serialize<S: Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&BASE64_STANDARD.encode(bytes))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u8>, D::Error> {
+        let text = String::deserialize(from)?;
+        // What is wrong with it is not told with any of it.
+        let wrong = |_| D::Error::custom("sealed bytes are no base64");
+        BASE64_STANDARD.decode(text).map_err(wrong)
+    }
 }
 
 impl fmt::Debug for Sealed {

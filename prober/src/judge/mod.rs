@@ -18,6 +18,7 @@ use crate::scenario::Role;
 use canary_gen::{KeyId, ProbeNumber, Sighting, Slot, TenantNumber};
 pub use compare::{Compared, compare, is_compared, witnesses};
 pub use leak::runs;
+use serde::{Deserialize, Serialize};
 pub use signature::SeenIn;
 pub use usage::is_odd as is_odd_count;
 pub use verdict::{ProbeResult, RoundCounts, RoundVerdict, judge_round};
@@ -48,7 +49,7 @@ pub struct Case<'a> {
 }
 
 /// A canary in a response: where it was first seen, and how often.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Seen {
     /// The canary and its offset at the first place.
     pub sighting: Sighting,
@@ -97,7 +98,8 @@ pub enum Doubt {
 }
 
 /// What the judge concludes beyond a verdict.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Finding {
     /// Canaries of one other request stood in the response. Confirmed: each tag was verified.
     Leak {

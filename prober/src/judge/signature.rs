@@ -4,9 +4,11 @@
 //! Left out is what is chance: which tenants, slots and lengths, how many canaries came out and in which order.
 
 use super::{Finding, Seen};
+use serde::{Deserialize, Serialize};
 
 /// Where in a response canaries of somebody else stood.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum SeenIn {
     /// The answer's text.
     Text,

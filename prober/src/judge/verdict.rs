@@ -5,6 +5,7 @@ use crate::bounds::{ByDepth, Sensitivity, Tally};
 use crate::endpoint::{Digest, Outcome};
 use crate::scenario::Role;
 use canary_gen::ProbeNumber;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -46,7 +47,7 @@ pub struct ProbeResult {
 }
 
 /// The numbers of a round, calibration and prompts without canaries left out.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RoundCounts {
     /// Probes judged.
     pub probes: u32,
@@ -65,6 +66,7 @@ pub struct RoundCounts {
     /// Of those, how many gave one back.
     pub recalled: u32,
     /// Recall of each canary that was asked for, by its depth.
+    #[serde(skip)] // Of a report only: no table holds it.
     pub by_depth: ByDepth,
 }
 
@@ -91,7 +93,8 @@ impl RoundCounts {
 }
 
 /// What a round turned out to be.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum RoundVerdict {
     /// At least one response held a foreign canary.
     Leak,

@@ -13,8 +13,11 @@ const MOST_REQUESTS: usize = 3;
 const NEIGHBOURS: i32 = 10;
 /// How often a document is corrected by what it is off.
 const APPROACHES: usize = 4;
-/// After so many neighbours with words that are not known, these are asked for.
+/// After so many neighbours with words that are not known, these are asked for, while that is possible.
 const MOST_UNKNOWN: u32 = 2 * CLOSINGS as u32;
+/// With words that are not known, those of a document longer by so much are asked for: a correction may make
+/// room for a few canaries more, and whoever asked for these one by one would run out of requests.
+const AHEAD_TOKENS: f64 = 256.0;
 /// All tries for one document are of so many tokens at most, to bound the time of long ones.
 const MOST_TRIED: u64 = 12_000_000;
 
@@ -45,10 +48,14 @@ pub async fn steer(
     let mut known = Known::new(shared);
     let mut found = None;
     for requests in 0..=MOST_REQUESTS {
-        let (pass, ring) = ((known.clone(), spec), ring.clone());
+        let (known_now, ring) = (known.clone(), ring.clone());
+        let most_unknown = if requests < MOST_REQUESTS {
+            MOST_UNKNOWN
+        } else {
+            u32::MAX
+        };
         let result = tokio::task::spawn_blocking(move || {
-            let (known, spec) = &pass;
-            search(known, &ring, *spec, template)
+            search(&known_now, &ring, spec, template, most_unknown)
         });
         let (nearest, missing) = result.await.map_err(|_| CountError::Counter)?;
         found = nearest.or(found);
@@ -78,6 +85,7 @@ fn search(
     ring: &KeyRing,
     spec: DocumentSpec,
     template: Option<i64>,
+    most_unknown: u32,
 ) -> (Nearest, Missing) {
     let mut tries = Tries {
         known,
@@ -108,7 +116,7 @@ fn search(
     let neighbours = lengths.flat_map(|step| (0..=CLOSINGS).map(move |closing| (step, closing)));
     for (step, closing) in neighbours {
         let enough =
-            tries.unknown >= MOST_UNKNOWN || u64::from(tries.count) * spec.tokens > MOST_TRIED;
+            tries.unknown >= most_unknown || u64::from(tries.count) * spec.tokens > MOST_TRIED;
         if tries.is_exact() || tries.nearest.is_none() || enough {
             break;
         }
@@ -116,6 +124,10 @@ fn search(
         spec.measure.overhead += step * spec.measure.per_unit;
         spec.closing = closing;
         tries.off_by(spec);
+    }
+    if tries.missing.is_some() && !tries.is_exact() {
+        near.measure.overhead -= AHEAD_TOKENS;
+        tries.off_by(near);
     }
     let missing = tries.missing.take().filter(|_| !tries.is_exact());
     (tries.nearest, missing)

@@ -79,6 +79,23 @@ async fn a_document_gets_exactly_the_wanted_length_template_included() {
 }
 
 #[tokio::test]
+async fn a_wrong_measure_of_canaries_does_not_keep_dense_documents_from_their_length() {
+    let counter = Counter::File(FileTokenizer::load(&path()).unwrap());
+    let mut base = measured(&counter, spec(Form::Code, Layout::Dense, 8_192, 1)).await;
+    base.measure.per_canary *= 0.95;
+    for seed in 0..40 {
+        let tokens = 5_000 + seed * 17;
+        let wanted = DocumentSpec {
+            measure: base.measure,
+            ..spec(Form::Code, Layout::Dense, tokens, seed)
+        };
+        let steered = steer(&counter, Costs::default(), &ring(), wanted, Some(17)).await;
+        let off = steered.unwrap().tokens.abs_diff(tokens - 17);
+        assert!(off <= 1, "seed {seed}: {off} tokens off");
+    }
+}
+
+#[tokio::test]
 async fn a_length_that_no_document_has_is_missed_by_as_little_as_can_be_and_told() {
     let counter = Counter::File(FileTokenizer::load(&path()).unwrap());
     let wanted = spec(Form::Code, Layout::Dense, 10, 1);

@@ -1,5 +1,6 @@
 //! What a session learns from an exchange: token costs, limits, builds.
 
+use super::fact::Fact;
 use super::probe::ProbeError;
 use super::{Executor, Session};
 use crate::endpoint::{self, Exchange, Outcome};
@@ -47,14 +48,11 @@ pub(super) async fn learn(
         return Ok(None);
     };
     if session.learn_limit(limit) {
-        executor
-            .patiently(|| {
-                executor
-                    .store
-                    .record_measured_limit(session.registered.id, limit)
-            })
-            .await
-            .map_err(ProbeError::Store)?;
+        let fact = Fact::Limit {
+            endpoint: session.id(),
+            limit_tokens: limit,
+        };
+        executor.put(fact).await?;
     }
     Ok(Some(limit))
 }
@@ -72,12 +70,14 @@ async fn learn_build(
     if !is_told || !session.is_news_of_build(model, fingerprint, now) {
         return Ok(());
     }
-    let store = &executor.store;
-    let build = (model, fingerprint);
-    let is_change = executor
-        .patiently(|| store.record_build(session.id(), build, now))
-        .await?;
-    if is_change {
+    let fact = Fact::Build {
+        endpoint: session.id(),
+        model: model.to_owned(),
+        fingerprint: fingerprint.to_owned(),
+        seen_at: now,
+    };
+    let recorded = executor.put(fact).await?;
+    if recorded.is_some_and(|recorded| recorded.is_change) {
         // What it says of itself is text of a response: it stands in the database, not in the log.
         tracing::info!(endpoint = session.endpoint.name, "the endpoint has changed");
     }

@@ -5,19 +5,22 @@ use crate::ids::EndpointId;
 use crate::judge::{self, Finding};
 use crate::store::{DonorRecord, FindingRecord, Part, Relation, StoreError};
 use canary_gen::{Document, KeyId, Slot, TenantNumber};
+use serde::{Deserialize, Serialize};
 
 /// Who received it.
-#[derive(Clone, Copy)]
-pub(super) struct Received {
-    pub(super) endpoint: EndpointId,
-    pub(super) tenant: TenantNumber,
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Received {
+    /// From which endpoint.
+    pub endpoint: EndpointId,
+    /// Which tenant.
+    pub tenant: TenantNumber,
 }
 
 /// Findings with what is known of their donors.
 pub(super) async fn locate(
     executor: &Executor,
     received: Received,
-    findings: Vec<Finding>,
+    findings: &[Finding],
 ) -> Result<Vec<FindingRecord>, StoreError> {
     let mut records = Vec::with_capacity(findings.len());
     for finding in findings {
@@ -27,18 +30,16 @@ pub(super) async fn locate(
             key,
             ref slots,
             ..
-        } = finding
+        } = *finding
         else {
-            records.push(FindingRecord::from(finding));
+            records.push(FindingRecord::from(finding.clone()));
             continue;
         };
-        let donor = executor
-            .patiently(|| executor.store.donor(donor_tenant, donor_probe, key))
-            .await?;
+        let donor = executor.store.donor(donor_tenant, donor_probe, key).await?;
         let relation = relation(executor, received, donor.as_ref(), donor_tenant, key);
         let map = leak_map(executor, donor.as_ref(), slots).await;
         records.push(FindingRecord {
-            finding,
+            finding: finding.clone(),
             donor,
             relation: Some(relation),
             map,

@@ -6,6 +6,7 @@
 
 mod afford;
 mod document;
+mod fact;
 mod keep;
 mod learn;
 mod lengths;
@@ -17,11 +18,14 @@ mod probe;
 mod report;
 mod running;
 mod session;
+mod spooling;
 mod tenure;
 mod text;
 mod together;
 
+pub use fact::{Fact, JudgedProbe, Recorded};
 pub use limits::LimitReport;
+pub use locate::Received;
 pub use preflight::Preflight;
 pub use report::{
     DivergenceReport, DonorReport, FindingReport, HistoryReport, PartReport, PrefixReport,
@@ -39,10 +43,12 @@ use crate::evidence::Keeper;
 use crate::ids::RoundId;
 use crate::incident;
 use crate::scenario::{self, Order, PlannedProbe, Role, Schedule};
+use crate::spool::Spooler;
 use crate::store::{NewProbe, NewRound, SkippedRound, Store, StoreError};
 use canary_gen::{KeyRing, ProbeNumber, Seed};
 use keep::Kept;
 use running::{CutShort, Running};
+use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -51,6 +57,11 @@ use tokio_util::sync::CancellationToken;
 
 /// How long a failing database is still waited for once we have been asked to stop.
 const PATIENCE_WHEN_STOPPING: Duration = Duration::from_secs(10);
+
+/// How long is waited before something that failed is tried again, from the first time on …
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+/// … twice as long each time, up to this.
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// Seeds of rounds have so many bits: every JSON reader keeps a number below 2⁵³ exactly.
 pub const SEED_BITS: u32 = 53;
@@ -142,6 +153,8 @@ pub enum RoundError {
 pub struct Executor {
     /// Where facts go.
     pub store: Store,
+    /// Where they wait while the database is away; `None` waits with them.
+    pub spool: Option<Spooler>,
     /// Mints and recognises canaries.
     pub ring: KeyRing,
     /// Keeps the responses behind findings, sealed; `None` keeps none.
@@ -265,10 +278,16 @@ impl Executor {
             .await
     }
 
-    /// Whether requests may leave: nobody else can have the endpoint.
-    fn may_send(&self) -> bool {
+    /// Whether requests may leave: nobody else can have the endpoint, and what they bring can be kept.
+    fn may_send(&self) -> Result<(), Refusal> {
         let tenure = self.tenure.as_ref();
-        tenure.is_none_or(|tenure| tenure.is_held(Instant::now()))
+        if !tenure.is_none_or(|tenure| tenure.is_held(Instant::now())) {
+            return Err(Refusal::LeaseLost);
+        }
+        match &self.spool {
+            Some(spool) if spool.is_full() => Err(Refusal::SpoolFull),
+            _ => Ok(()),
+        }
     }
 
     /// Waits until requests must not go on.
@@ -285,8 +304,6 @@ impl Executor {
     where
         F: Future<Output = Result<T, StoreError>>,
     {
-        const FIRST_PAUSE: Duration = Duration::from_millis(100);
-        const LONGEST_PAUSE: Duration = Duration::from_secs(5);
         let begun = Instant::now();
         let mut pause = FIRST_PAUSE;
         loop {
@@ -317,6 +334,29 @@ fn without_report(source: StoreError) -> RoundError {
     RoundError::Store {
         source,
         report: None,
+    }
+}
+
+/// Why no request may leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Refusal {
+    /// Another prober may have the endpoint.
+    LeaseLost,
+    /// What the request would bring could not be kept.
+    SpoolFull,
+    /// The database is away, so that nobody knows what is left of the budget.
+    BudgetUnknown,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::LeaseLost => "the lease of its endpoint was lost before its end",
+            Self::SpoolFull => "the spool was full, so that nothing more was sent",
+            Self::BudgetUnknown => {
+                "the database was away, so that nobody knew what was left of the budget"
+            }
+        })
     }
 }
 

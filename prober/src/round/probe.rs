@@ -1,23 +1,25 @@
 //! One probe on its way through the stations. Never retried.
 
 use super::document::{Determined, DocumentPrompt, Shared};
+use super::fact::{Fact, JudgedProbe, Recorded};
 use super::keep::seal;
 use super::learn::learn;
 use super::listener::{Heard, Listener};
-use super::locate::{Received, locate};
+use super::locate::Received;
 use super::preflight::{Check, Preflight};
 use super::report::{FindingReport, Receiver, finding, name_incidents};
 use super::together::Place;
-use super::{Event, Executor, Session};
+use super::{Event, Executor, Refusal, Session};
 use crate::budget::{self, Cost, Measured};
 use crate::endpoint::{self, Exchange, Outcome, Prepared, SharedId};
 use crate::evidence::{Binding, Keeper, Sealed};
 use crate::ids::RoundId;
 use crate::judge::{self, Case, ProbeResult};
 use crate::scenario::{Cancel, Need, PlannedProbe, Recipe, Role};
-use crate::store::{ProbeRecord, SentRecord, StoreError, Usage};
+use crate::store::{FindingRecord, ProbeRecord, SentRecord, StoreError, Usage};
 use canary_gen::document::Summary;
 use canary_gen::{Document, DocumentSpec, ProbeNumber, Question, Slot};
+use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::time::{Instant, sleep, sleep_until};
@@ -46,10 +48,16 @@ pub(super) enum ProbeError {
     Void(Preflight),
     /// The day's budget does not allow it; nothing was sent.
     OverBudget,
-    /// Another prober may have the endpoint; nothing was sent.
-    LeaseLost,
+    /// It may not be sent.
+    Refused(Refusal),
     /// The weaver panicked; the panic is in the log.
     Weaver,
+}
+
+impl From<Refusal> for ProbeError {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
 }
 
 impl From<StoreError> for ProbeError {
@@ -114,15 +122,12 @@ impl Going {
             request_bytes: ready.prepared.content_length(),
             sent_at: executor.clock.now(),
         };
+        executor.may_send()?;
         let reserved = self.reserve(&sent, counted.is_some()).await?;
-        executor
-            .patiently(|| executor.store.record_sent(&sent))
-            .await?;
+        executor.put(Fact::Sent(sent.clone())).await?;
         place.begin().await;
         sleep(Duration::from_millis(planned.after_ms.into())).await;
-        if !executor.may_send() {
-            return Err(ProbeError::LeaseLost);
-        }
+        executor.may_send()?;
         let (exchange, heard) = self.send(ready.prepared).await;
         let woven = (&ready.document, tokens_estimated);
         let limit = learn(executor, session, planned, woven, counted, &exchange).await?;
@@ -159,8 +164,20 @@ impl Going {
             let store = &executor.store;
             store.reserve(session.id(), sent.probe, cost, budget, sent.sent_at)
         };
-        if executor.patiently(reserve).await? {
-            return Ok(cost);
+        match executor.directly(reserve).await? {
+            Some(true) => return Ok(cost),
+            Some(false) => {}
+            None if budget.is_limited() => return Err(Refusal::BudgetUnknown.into()),
+            None => {
+                let charged = Fact::Charged {
+                    endpoint: session.id(),
+                    probe: sent.probe,
+                    cost,
+                    at: sent.sent_at,
+                };
+                executor.put(charged).await?;
+                return Ok(cost);
+            }
         }
         tracing::warn!(
             endpoint = session.endpoint.name,
@@ -294,7 +311,7 @@ impl Going {
             round: self.round,
             own: (spec.tenant, spec.probe),
             finished_at: executor.clock.now(),
-            outcome: exchange.outcome.as_str(),
+            outcome: exchange.outcome.as_str().into(),
             status: exchange.status,
             finish_reason: exchange.finish_reason.clone(),
             usage: usage(&exchange),
@@ -302,16 +319,13 @@ impl Going {
             ttft_ms: exchange.ttft.map(|time| time.as_millis() as u64),
             duration_ms: exchange.duration.as_millis() as u64,
             own_canaries,
-            verdict: verdict.as_str(),
-            reason: verdict.reason(),
+            verdict: verdict.as_str().into(),
+            reason: verdict.reason().map(Cow::from),
             cost,
             evidence: sealed.take_if(|_| !findings.is_empty()),
-            findings: locate(executor, received, findings).await?,
+            findings: Vec::new(),
             seen: heard.seen,
         };
-        let incidents = executor
-            .patiently(|| executor.store.record_probe(&record, &executor.incidents))
-            .await?;
         let receiver = Receiver {
             probe: self.number,
             tenant: &tenant.name,
@@ -320,20 +334,29 @@ impl Going {
             page_tokens: session.endpoint.page_tokens,
             is_kept: record.evidence.is_some(),
         };
-        let mut reports: Vec<FindingReport> = record
-            .findings
-            .iter()
-            .map(|found| finding(found, &receiver))
-            .collect();
-        name_incidents(&mut reports, &incidents);
+        let judged = JudgedProbe {
+            record: record.clone(),
+            received,
+            findings: findings.clone(),
+        };
+        let recorded = executor.put(Fact::Judged(Box::new(judged))).await?;
+        let recorded = recorded.unwrap_or_else(|| Recorded {
+            // Who planted what leaked is looked up when the database is back.
+            findings: findings.iter().cloned().map(FindingRecord::from).collect(),
+            ..Recorded::default()
+        });
+        let found = recorded.findings.iter();
+        let mut reports: Vec<FindingReport> =
+            found.map(|found| finding(found, &receiver)).collect();
+        name_incidents(&mut reports, &recorded.incidents);
         log(session, &record, &reports);
         (executor.observer)(&Event::Judged {
             endpoint: &session.endpoint.name,
             role: planned.role,
             tenant: &tenant.name,
             tokens: receiver.prompt_tokens,
-            verdict: record.verdict,
-            reason: record.reason,
+            verdict: verdict.as_str(),
+            reason: verdict.reason(),
         });
         Ok(Judged {
             result: ProbeResult {
@@ -352,11 +375,7 @@ impl Going {
                 outcome: exchange.outcome.clone(),
                 verdict,
                 own_canaries,
-                findings: record
-                    .findings
-                    .into_iter()
-                    .map(|found| found.finding)
-                    .collect(),
+                findings,
             },
             completion_tokens: record.usage.completion.unwrap_or(0),
             sealed,
@@ -428,9 +447,9 @@ fn log(session: &Session, record: &ProbeRecord, findings: &[FindingReport]) {
         endpoint = session.endpoint.name,
         round.id = record.round.get(),
         probe.id = record.probe.get(),
-        verdict = record.verdict,
-        reason = record.reason,
-        outcome = record.outcome,
+        verdict = &*record.verdict,
+        reason = record.reason.as_deref(),
+        outcome = &*record.outcome,
         tokens.prompt = record.usage.prompt,
         response.bytes = record.response_bytes,
         duration_ms = record.duration_ms,

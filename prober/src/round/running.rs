@@ -1,10 +1,11 @@
 //! A round under way: its steps, its end, and what its probes prove together.
 
 use super::document::Shared;
+use super::fact::Fact;
 use super::keep::Kept;
 use super::probe::{self, Going, Judged};
 use super::report::{HistoryReport, Receiver, finding, name_incidents};
-use super::{Executor, RoundError, RoundReport, Session, together};
+use super::{Executor, Refusal, RoundError, RoundReport, Session, together};
 use crate::config::Scenario;
 use crate::endpoint::Outcome;
 use crate::evidence::Sealed;
@@ -12,7 +13,7 @@ use crate::ids::RoundId;
 use crate::judge::{Compared, ProbeResult, RoundVerdict, compare, judge_round, witnesses};
 use crate::length::CountError;
 use crate::scenario::{Need, PlannedProbe, Recipe};
-use crate::store::{FindingRecord, RoundEnd, StoreError};
+use crate::store::{JointFinding, RoundEnd, StoreError};
 use canary_gen::ProbeNumber;
 use futures_util::future::join_all;
 use std::sync::Arc;
@@ -54,9 +55,7 @@ impl Running<'_> {
             if self.executor.stop.is_cancelled() {
                 return Err(CutShort::Reason("stopped before its end".to_owned()));
             }
-            if !self.executor.may_send() {
-                return Err(CutShort::lease_lost());
-            }
+            self.executor.may_send()?;
             let steerable =
                 |probe: &PlannedProbe| self.session.need(probe.form, probe.layout) == Need::Nothing;
             if index >= calibration_steps && !step.iter().all(steerable) {
@@ -170,13 +169,14 @@ impl Running<'_> {
             finished_at: executor.clock.now(),
         };
         if failure.is_none() {
-            let finished = executor
-                .patiently(|| executor.store.finish_round(&end, &executor.incidents))
-                .await;
             // What was proven together stands last in the report.
             let first = self.report.findings.len() - end.findings.len();
-            match finished {
-                Ok(incidents) => name_incidents(&mut self.report.findings[first..], &incidents),
+            match executor.put(Fact::Ended(Box::new(end))).await {
+                Ok(Some(recorded)) => {
+                    name_incidents(&mut self.report.findings[first..], &recorded.incidents);
+                    self.report.recorded = true;
+                }
+                Ok(None) => {}
                 Err(error) => failure = Some(error),
             }
         }
@@ -186,13 +186,8 @@ impl Running<'_> {
                 report: Some(Box::new(self.report)),
             });
         }
-        self.report.recorded = true;
-        let (endpoint, name) = (self.session.id(), &self.report.scenario);
-        match executor.store.history(endpoint, name).await {
-            Ok(history) => self.report.history = Some(HistoryReport::from(history)),
-            Err(error) => {
-                tracing::warn!(error = %crate::errors::chain(&error), "the rounds of before could not be summed up")
-            }
+        if self.report.recorded {
+            self.sum_up().await;
         }
         let report = self.report;
         tracing::info!(
@@ -205,6 +200,7 @@ impl Running<'_> {
             leaks = report.leaks,
             sensitivity = report.sensitivity,
             duration_ms = report.duration_ms,
+            recorded = report.recorded,
             "round ended"
         );
         Ok(report)
@@ -212,18 +208,30 @@ impl Running<'_> {
 }
 
 impl Running<'_> {
+    /// Puts all rounds of before into the report.
+    async fn sum_up(&mut self) {
+        let (endpoint, name) = (self.session.id(), &self.report.scenario);
+        match self.executor.store.history(endpoint, name).await {
+            Ok(history) => self.report.history = Some(HistoryReport::from(history)),
+            Err(error) => {
+                tracing::warn!(error = %crate::errors::chain(&error), "the rounds of before could not be summed up")
+            }
+        }
+    }
+
     /// Puts what several probes proved together into the report; what is to be recorded of it, and the
     /// responses that prove it.
-    fn show(&mut self, compared: Compared) -> (Vec<(ProbeNumber, FindingRecord)>, Vec<Sealed>) {
-        let mut records = Vec::with_capacity(compared.findings.len());
+    fn show(&mut self, compared: Compared) -> (Vec<JointFinding>, Vec<Sealed>) {
+        let mut joints = Vec::with_capacity(compared.findings.len());
         let mut evidence = Vec::new();
         for (place, found) in compared.findings {
             let result = &self.results[place];
-            let record = FindingRecord {
+            let joint = JointFinding {
+                shown_by: result.number,
                 witnesses: witnesses(&self.results, place, &found),
-                ..FindingRecord::from(found)
+                finding: found,
             };
-            let proving = record.witnesses.iter().chain([&result.number]);
+            let proving = joint.witnesses.iter().chain([&result.number]);
             evidence.extend(proving.filter_map(|probe| self.kept.take(*probe)));
             let is_it = |sealed: &Sealed| sealed.of.probe == result.number;
             // That of a probe with a finding of its own is recorded already.
@@ -236,7 +244,7 @@ impl Running<'_> {
                 page_tokens: self.session.endpoint.page_tokens,
                 is_kept: is_recorded || evidence.iter().any(is_it),
             };
-            let report = finding(&record, &receiver);
+            let report = finding(&joint.clone().into(), &receiver);
             tracing::error!(
                 finding.kind = report.kind,
                 endpoint = self.session.endpoint.name,
@@ -246,9 +254,9 @@ impl Running<'_> {
                 "finding"
             );
             self.report.findings.push(report);
-            records.push((result.number, record));
+            joints.push(joint);
         }
-        (records, evidence)
+        (joints, evidence)
     }
 }
 
@@ -271,12 +279,14 @@ impl CutShort {
         }
     }
 
-    fn lease_lost() -> Self {
-        Self::Reason("the lease of its endpoint was lost before its end".to_owned())
-    }
-
     pub(super) fn uncounted(error: &CountError) -> Self {
         Self::Reason(format!("lengths could not be counted: {error}"))
+    }
+}
+
+impl From<Refusal> for CutShort {
+    fn from(refusal: Refusal) -> Self {
+        Self::Reason(refusal.to_string())
     }
 }
 
@@ -286,7 +296,7 @@ impl From<probe::ProbeError> for CutShort {
             probe::ProbeError::Store(error) => Self::Store(error),
             probe::ProbeError::Void(preflight) => Self::Reason(format!("void: {preflight}")),
             probe::ProbeError::OverBudget => Self::OverBudget,
-            probe::ProbeError::LeaseLost => Self::lease_lost(),
+            probe::ProbeError::Refused(refusal) => refusal.into(),
             probe::ProbeError::Weaver => Self::Reason("void: weaving a document failed".to_owned()),
         }
     }

@@ -10,6 +10,7 @@ use canary_gen::{
     DocumentSpec, Head, KeyId, Layout, ProbeNumber, Question, Seed, Slot, TenantNumber,
     TokenMeasure,
 };
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
@@ -37,6 +38,26 @@ pub struct Part {
     pub slots: (Slot, Slot),
     /// Estimated tokens of the donor's context at which these two begin; `None` if its document is not known.
     pub tokens: Option<(u64, u64)>,
+}
+
+/// What several probes proved together: something that has no donor.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct JointFinding {
+    /// The probe that shows it best.
+    pub shown_by: ProbeNumber,
+    /// What was concluded.
+    pub finding: Finding,
+    /// The others whose responses prove it.
+    pub witnesses: Vec<ProbeNumber>,
+}
+
+impl From<JointFinding> for FindingRecord {
+    fn from(joint: JointFinding) -> Self {
+        Self {
+            witnesses: joint.witnesses,
+            ..Self::from(joint.finding)
+        }
+    }
 }
 
 impl From<Finding> for FindingRecord {

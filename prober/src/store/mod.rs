@@ -10,7 +10,9 @@ mod evidence;
 mod findings;
 mod incidents;
 mod leases;
+mod pool;
 mod probes;
+mod record;
 mod report;
 mod rounds;
 mod spending;
@@ -19,7 +21,7 @@ mod upkeep;
 
 pub use endpoints::{EndpointFacts, RegisteredEndpoint, RegisteredTenant};
 pub use evidence::{Access, Act, EvidenceFacts, EvidenceState, Resealed};
-pub use findings::{DonorRecord, FindingRecord, Part, Relation};
+pub use findings::{DonorRecord, FindingRecord, JointFinding, Part, Relation};
 pub use incidents::{By, IncidentEvent, IncidentFinding, IncidentRecord};
 pub use leases::{Decided, Gained, Lease};
 pub use probes::{NewProbe, ProbeRecord, SentRecord, Usage};
@@ -31,16 +33,13 @@ pub use upkeep::{Pruned, Retention, SchemaState};
 use secrecy::{ExposeSecret, SecretString};
 use sqlx::ConnectOptions as _;
 use sqlx::migrate::MigrateError;
-use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
+use sqlx::postgres::{PgConnectOptions, PgPool};
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!("../migrations");
-
-/// How long a query waits for a free connection.
-const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Which Postgres to use.
 #[derive(Clone, Debug)]
@@ -97,6 +96,9 @@ pub enum StoreError {
         /// What it said.
         reason: String,
     },
+    /// The database was away for longer than we wait, and the spool took nothing more.
+    #[error("neither the database nor the spool took a record")]
+    NotKept,
     /// Another prober has the endpoint now; nothing was recorded.
     #[error("the lease of the endpoint was lost")]
     LeaseLost,
@@ -122,10 +124,14 @@ impl StoreError {
             _ => return false,
         };
         match source {
-            sqlx::Error::Io(_) | sqlx::Error::PoolTimedOut | sqlx::Error::Protocol(_) => true,
-            // Class 57: operator intervention (shutdown, crash); 08: connection exceptions; 53: resources.
+            // A certificate that is not believed will not be later either.
+            sqlx::Error::Io(error) => error.kind() != io::ErrorKind::InvalidData,
+            sqlx::Error::PoolTimedOut | sqlx::Error::Protocol(_) => true,
+            // Class 57: operator intervention (shutdown, crash, a statement's time is up); 08: connection
+            // exceptions; 53: resources; 25006: the server has become a standby; 40001, 40P01, 55P03: others
+            // were in the way.
             sqlx::Error::Database(error) => error.code().is_some_and(|code| {
-                ["57", "08", "53"]
+                ["57", "08", "53", "25006", "40001", "40P01", "55P03"]
                     .iter()
                     .any(|class| code.starts_with(class))
             }),
@@ -165,19 +171,16 @@ impl Store {
                 url,
                 max_connections,
             } => {
-                let options: PgConnectOptions =
-                    url.expose_secret().parse().map_err(|_| StoreError::Url)?;
-                Self::connect(options, *max_connections).await
+                let most = (*max_connections).max(1);
+                Ok(Self::of(pool::to_server(parse(url)?, most).await?, most))
             }
             #[cfg(feature = "embedded-postgres")]
             Location::Embedded { directory } => {
                 let server = embedded::Server::start(directory.clone()).await?;
-                let options: PgConnectOptions =
-                    server.url().parse().map_err(|_| StoreError::Url)?;
-                let store = Self::connect(options, 1).await?;
+                let pool = pool::to_embedded(parse(&server.url().into())?).await?;
                 Ok(Self {
                     embedded: Some(Arc::new(server)),
-                    ..store
+                    ..Self::of(pool, 1)
                 })
             }
             #[cfg(not(feature = "embedded-postgres"))]
@@ -202,39 +205,7 @@ impl Store {
         let Location::Server { url, .. } = location else {
             return Ok(None);
         };
-        let options: PgConnectOptions = url.expose_secret().parse().map_err(|_| StoreError::Url)?;
-        let pool = PgPoolOptions::new()
-            .max_connections(1)
-            .acquire_timeout(ACQUIRE_TIMEOUT)
-            .connect_with(options.disable_statement_logging())
-            .await
-            .map_err(StoreError::Connect)?;
-        Ok(Some(Self {
-            pool,
-            turns: Arc::new(Semaphore::new(1)),
-            #[cfg(feature = "embedded-postgres")]
-            embedded: None,
-        }))
-    }
-
-    async fn connect(options: PgConnectOptions, max_connections: u32) -> Result<Self, StoreError> {
-        let max_connections = max_connections.max(1);
-        let pool = PgPoolOptions::new()
-            .max_connections(max_connections)
-            // A connection to the embedded server takes 0.1 s and resets its session: keep it.
-            .min_connections(1)
-            .idle_timeout(None)
-            .max_lifetime(None)
-            .acquire_timeout(ACQUIRE_TIMEOUT)
-            .connect_with(options.disable_statement_logging())
-            .await
-            .map_err(StoreError::Connect)?;
-        Ok(Self {
-            pool,
-            turns: Arc::new(Semaphore::new(max_connections as usize)),
-            #[cfg(feature = "embedded-postgres")]
-            embedded: None,
-        })
+        Ok(Some(Self::of(pool::to_look(parse(url)?).await?, 1)))
     }
 
     /// Brings the schema up to date; a role that may not make tables finds it so. Several at once wait for each other.
@@ -255,10 +226,29 @@ impl Store {
                 })
             };
         }
-        MIGRATIONS
-            .run(&self.pool)
+        let mut connection = self.pool.acquire().await.map_err(StoreError::Connect)?;
+        pool::without_limits(&mut connection)
             .await
-            .map_err(StoreError::Migrate)
+            .map_err(query_error("prepare to bring the schema up to date"))?;
+        MIGRATIONS
+            .run(&mut *connection)
+            .await
+            .map_err(StoreError::Migrate)?;
+        if self.embedded_url().is_none() {
+            pool::with_limits(&mut connection)
+                .await
+                .map_err(query_error("go on after bringing the schema up to date"))?;
+        }
+        Ok(())
+    }
+
+    fn of(pool: PgPool, max_connections: u32) -> Self {
+        Self {
+            pool,
+            turns: Arc::new(Semaphore::new(max_connections as usize)),
+            #[cfg(feature = "embedded-postgres")]
+            embedded: None,
+        }
     }
 
     /// Where a person can look at the tables of the embedded Postgres; `None` for a server.
@@ -284,6 +274,11 @@ impl Store {
     pub async fn release(&self) {
         self.pool.close().await;
     }
+}
+
+fn parse(url: &SecretString) -> Result<PgConnectOptions, StoreError> {
+    let options = url.expose_secret().parse().map_err(|_| StoreError::Url);
+    options.map(PgConnectOptions::disable_statement_logging)
 }
 
 fn query_error(act: &'static str) -> impl FnOnce(sqlx::Error) -> StoreError {

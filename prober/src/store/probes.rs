@@ -1,18 +1,16 @@
-//! Probes with their sightings.
+//! Probes: planned, and about to be sent. What came of them `record` writes.
 
-use super::evidence::insert_evidence;
-use super::findings::{FindingRecord, insert_finding};
-use super::spending::settle;
-use super::sums::add_probe;
+use super::findings::FindingRecord;
 use super::{Store, StoreError, bigint, integer, query_error};
 use crate::budget::Cost;
 use crate::evidence::Sealed;
-use crate::ids::{IncidentId, RoundId, TenantId};
-use crate::incident::Rules;
+use crate::ids::{RoundId, TenantId};
 use crate::judge::Seen;
 use crate::scenario::{Cancel, PlannedProbe};
 use canary_gen::{Layout, ProbeNumber, Slot, TenantNumber, TokenMeasure};
+use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
+use std::borrow::Cow;
 use time::OffsetDateTime;
 
 /// A probe that is going to be sent.
@@ -27,7 +25,7 @@ pub struct NewProbe {
 }
 
 /// What is known once a probe's document has been woven and checked, right before it is sent.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SentRecord {
     /// Which probe.
     pub probe: ProbeNumber,
@@ -46,11 +44,12 @@ pub struct SentRecord {
     /// Length of the request body, in bytes.
     pub request_bytes: u64,
     /// When it is sent.
+    #[serde(with = "time::serde::rfc3339")]
     pub sent_at: OffsetDateTime,
 }
 
 /// Token counts as the endpoint reported them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
     /// Of the prompt.
     pub prompt: Option<u64>,
@@ -61,7 +60,7 @@ pub struct Usage {
 }
 
 /// What a probe turned out to be, with everything that proves it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ProbeRecord {
     /// Which probe.
     pub probe: ProbeNumber,
@@ -70,9 +69,10 @@ pub struct ProbeRecord {
     /// What its own canaries say.
     pub own: (TenantNumber, ProbeNumber),
     /// When it ended.
+    #[serde(with = "time::serde::rfc3339")]
     pub finished_at: OffsetDateTime,
     /// The outcome's code.
-    pub outcome: &'static str,
+    pub outcome: Cow<'static, str>,
     /// HTTP status.
     pub status: Option<u16>,
     /// Why the model stopped.
@@ -88,14 +88,15 @@ pub struct ProbeRecord {
     /// Different own canaries in the answer.
     pub own_canaries: u32,
     /// The verdict's name.
-    pub verdict: &'static str,
+    pub verdict: Cow<'static, str>,
     /// The verdict's reason.
-    pub reason: Option<&'static str>,
+    pub reason: Option<Cow<'static, str>>,
     /// Every different canary in the response.
     pub seen: Vec<Seen>,
     /// What it did cost, charged instead of what was reserved.
     pub cost: Cost,
-    /// What it proves beyond the verdict.
+    /// What it proves beyond the verdict, with what the store knows of it; so looked up when it is recorded.
+    #[serde(skip)]
     pub findings: Vec<FindingRecord>,
     /// The response, if there are findings and it is kept.
     pub evidence: Option<Sealed>,
@@ -115,73 +116,45 @@ impl Store {
     ) -> Result<Vec<ProbeNumber>, StoreError> {
         let act = "plan the probes of a round";
         let mut transaction = self.pool.begin().await.map_err(query_error(act))?;
-        let planned: Vec<i64> = sqlx::query_scalar(
-            "/* planned_probes */ select id from probes where round_id = $1 order by id",
+        // Whoever does it at the same time waits, and finds them planned.
+        let planned_at: Option<OffsetDateTime> = sqlx::query_scalar(
+            "/* planned_at */ select probes_planned_at from rounds where id = $1 for no key update",
         )
         .bind(round.0)
+        .fetch_one(&mut *transaction)
+        .await
+        .map_err(query_error(act))?;
+        let mut ids: Vec<i64> = sqlx::query_scalar(
+            "/* planned_probes */
+             select id from probes
+             where round_id = $1 and planned_at between coalesce($2, '-infinity'::timestamptz)
+                                                    and coalesce($2, 'infinity'::timestamptz)
+             order by id",
+        )
+        .bind(round.0)
+        .bind(planned_at)
         .fetch_all(&mut *transaction)
         .await
         .map_err(query_error(act))?;
-        let known = planned.len();
-        sqlx::query(
-            "/* partitions */ select weekly_partition('probes', $1), weekly_partition('sightings', $1)",
-        )
-        .bind(now)
-        .execute(&mut *transaction)
-        .await
-        .map_err(query_error(act))?;
-        let numbers: Result<Vec<_>, StoreError> = planned.into_iter().map(number).collect();
-        let mut numbers = numbers?;
-        for NewProbe {
-            tenant,
-            step,
-            planned,
-        } in probes.iter().skip(known)
-        {
-            let (layout, stride) = layout_columns(planned.layout);
-            let (leaves_ms, leaves_pieces) = match planned.cancel {
-                Some(Cancel::AfterMs(ms)) => (Some(ms), None),
-                Some(Cancel::AfterPieces(pieces)) => (None, Some(pieces)),
-                None => (None, None),
-            };
-            // What is sent again stands before it.
-            let repeats = planned.repeats.and_then(|place| numbers.get(place));
-            let id: i64 = sqlx::query_scalar(
-                "/* plan_probe */
-                 insert into probes (round_id, tenant_id, step, role, form, layout, stride_tokens, document_seed,
-                                     tokens_wanted, planned_at, question, head_seed, head_units, repeats, set_number,
-                                     after_ms, cancel_after_ms, cancel_after_pieces, shared_id)
-                 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)
-                 returning id",
+        let known = ids.len();
+        if known < probes.len() {
+            // All of a round lie in the week of the first, which the round tells.
+            let planned_at = planned_at.unwrap_or(now);
+            if known == 0 {
+                begin_week(&mut transaction, round, planned_at).await?;
+            }
+            let fresh: Vec<i64> = sqlx::query_scalar(
+                "/* probe_numbers */ select nextval('probe_numbers') from generate_series(1, $1)",
             )
-            .bind(round.0)
-            .bind(tenant.0)
-            .bind(integer(*step))
-            .bind(planned.role.as_str())
-            .bind(planned.form.as_str())
-            .bind(layout)
-            .bind(stride)
-            .bind(&planned.seed.as_bytes()[..])
-            .bind(bigint(planned.tokens))
-            .bind(now)
-            .bind(planned.question.as_str())
-            .bind(planned.head.map(|head| head.seed.as_bytes().to_vec()))
-            // As if a unit were a token: what it is becomes known when the document is woven.
-            .bind(planned.head.map(|head| bigint(head.tokens)))
-            .bind(repeats.map(|number| bigint(number.get())))
-            .bind(integer(planned.set))
-            .bind(integer(planned.after_ms))
-            .bind(leaves_ms.map(integer))
-            .bind(leaves_pieces.map(integer))
-            // All 64 bits of it, whatever sign they make.
-            .bind(planned.shared_id.map(u64::cast_signed))
-            .fetch_one(&mut *transaction)
+            .bind(bigint((probes.len() - known) as u64))
+            .fetch_all(&mut *transaction)
             .await
             .map_err(query_error(act))?;
-            numbers.push(number(id)?);
+            ids.extend(fresh);
+            insert_planned(&mut transaction, round, (probes, &ids, known), planned_at).await?;
         }
         transaction.commit().await.map_err(query_error(act))?;
-        Ok(numbers)
+        ids.into_iter().map(number).collect()
     }
 
     /// Records that a probe is about to be sent, so that its canaries can be located even if this
@@ -214,105 +187,104 @@ impl Store {
         .map_err(query_error("record that a probe is sent"))?;
         Ok(())
     }
-
-    /// Records a judged probe with its sightings and findings, in one transaction; the incidents of these. Doing it
-    /// twice changes nothing, so it may be retried after a lost acknowledgement; then it tells no incidents.
-    ///
-    /// # Errors
-    /// When the database fails; nothing is recorded then.
-    pub async fn record_probe(
-        &self,
-        record: &ProbeRecord,
-        rules: &Rules,
-    ) -> Result<Vec<IncidentId>, StoreError> {
-        let act = "record a probe";
-        let mut transaction = self.pool.begin().await.map_err(query_error(act))?;
-        let fresh: Option<OffsetDateTime> = sqlx::query_scalar(
-            "/* record_probe */
-             update probes set finished_at = $2, outcome = $3, status = $4, finish_reason = $5, prompt_tokens = $6,
-                    completion_tokens = $7, cached_tokens = $8, response_bytes = $9, ttft_ms = $10,
-                    duration_ms = $11, own_canaries = $12, verdict = $13, reason = $14
-             where id = $1 and finished_at is null
-             returning planned_at",
-        )
-        .bind(bigint(record.probe.get()))
-        .bind(record.finished_at)
-        .bind(record.outcome)
-        .bind(record.status.map(|status| i16::try_from(status).unwrap_or(0)))
-        .bind(&record.finish_reason)
-        .bind(record.usage.prompt.map(bigint))
-        .bind(record.usage.completion.map(bigint))
-        .bind(record.usage.cached.map(bigint))
-        .bind(bigint(record.response_bytes))
-        .bind(record.ttft_ms.map(bigint))
-        .bind(bigint(record.duration_ms))
-        .bind(integer(record.own_canaries))
-        .bind(record.verdict)
-        .bind(record.reason)
-        .fetch_optional(&mut *transaction)
-        .await
-        .map_err(query_error(act))?;
-        let mut incidents = Vec::with_capacity(record.findings.len());
-        if let Some(planned_at) = fresh {
-            insert_sightings(&mut transaction, record, planned_at).await?;
-            add_probe(&mut transaction, record.probe, record.finished_at).await?;
-            if let Some(sealed) = &record.evidence {
-                insert_evidence(&mut transaction, sealed, record.finished_at).await?;
-            }
-            for finding in &record.findings {
-                let of = (record.round, record.probe, record.finished_at);
-                incidents.push(insert_finding(&mut transaction, of, finding, rules).await?);
-            }
-            settle(&mut transaction, record.probe, record.cost).await?;
-        }
-        transaction.commit().await.map_err(query_error(act))?;
-        Ok(incidents)
-    }
 }
 
-async fn insert_sightings(
+/// A round's probes are going to lie in the week of a moment.
+async fn begin_week(
     connection: &mut PgConnection,
-    record: &ProbeRecord,
+    round: RoundId,
     planned_at: OffsetDateTime,
 ) -> Result<(), StoreError> {
-    for seen in &record.seen {
-        let identity = seen.sighting.identity;
-        sqlx::query(
-            "/* insert_sighting */
-             insert into sightings (probe_id, donor_tenant, donor_probe, slot, key_id, form, strength, own, place,
-                                    byte_offset, byte_length, occurrences, damages, weight_bits, views,
-                                    probe_planned_at)
-             values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)",
-        )
-        .bind(bigint(record.probe.get()))
-        .bind(bigint(identity.tenant.get()) as i16)
-        .bind(bigint(identity.probe.get()))
-        .bind(bigint(identity.slot.get()) as i16)
-        .bind(seen.sighting.key.to_string())
-        .bind(seen.sighting.form.as_str())
-        .bind(seen.sighting.proof.as_str())
-        .bind((identity.tenant, identity.probe) == record.own)
-        .bind(&seen.place)
-        .bind(bigint(seen.sighting.offset))
-        .bind(seen.sighting.length as i32)
-        .bind(integer(seen.occurrences))
-        .bind(i16::from(seen.sighting.proof.damages()))
-        .bind(integer(seen.sighting.weight_bits))
-        .bind(seen.sighting.views.to_string())
+    let act = "begin to plan the probes of a round";
+    // First: attaching a partition waits for whoever has changed rounds, and they may wait for the partition.
+    sqlx::query(
+        "/* partitions */ select weekly_partition('probes', $1), weekly_partition('sightings', $1)",
+    )
+    .bind(planned_at)
+    .execute(&mut *connection)
+    .await
+    .map_err(query_error(act))?;
+    sqlx::query("/* begin_week */ update rounds set probes_planned_at = $2 where id = $1")
+        .bind(round.0)
         .bind(planned_at)
-        .execute(&mut *connection)
+        .execute(connection)
         .await
-        .map_err(query_error("record a sighting"))?;
-    }
+        .map_err(query_error(act))?;
     Ok(())
 }
 
-fn layout_columns(layout: Layout) -> (&'static str, Option<i32>) {
-    let stride = match layout {
+/// Records the probes of a round from a place in the list on, under these numbers.
+async fn insert_planned(
+    connection: &mut PgConnection,
+    round: RoundId,
+    (probes, ids, from): (&[NewProbe], &[i64], usize),
+    planned_at: OffsetDateTime,
+) -> Result<(), StoreError> {
+    let new = &probes[from..];
+    let of = |probe: &NewProbe| probe.planned;
+    // What is sent again stands before it.
+    let repeats = (from..).zip(new).map(|(place, probe)| {
+        let first = probe.planned.repeats.filter(|&first| first < place);
+        first.map(|first| ids[first])
+    });
+    let repeats: Vec<Option<i64>> = repeats.collect();
+    macro_rules! column {
+        (|$planned:pat_param| $value:expr) => {
+            new.iter()
+                .map(of)
+                .map(|$planned| $value)
+                .collect::<Vec<_>>()
+        };
+    }
+    sqlx::query(
+        "/* plan_probes */
+         insert into probes (round_id, planned_at, id, tenant_id, step, role, form, layout, stride_tokens, document_seed,
+                             tokens_wanted, question, head_seed, head_units, repeats, set_number, after_ms,
+                             cancel_after_ms, cancel_after_pieces, shared_id)
+         select $1, $2, planned.*
+         from unnest($3::bigint[], $4::bigint[], $5::integer[], $6::text[], $7::text[], $8::text[], $9::integer[],
+                     $10::bytea[], $11::bigint[], $12::text[], $13::bytea[], $14::bigint[], $15::bigint[],
+                     $16::integer[], $17::integer[], $18::integer[], $19::integer[], $20::bigint[]) planned",
+    )
+    .bind(round.0)
+    .bind(planned_at)
+    .bind(&ids[from..])
+    .bind(new.iter().map(|probe| probe.tenant.0).collect::<Vec<_>>())
+    .bind(new.iter().map(|probe| integer(probe.step)).collect::<Vec<_>>())
+    .bind(column!(|planned| planned.role.as_str()))
+    .bind(column!(|planned| planned.form.as_str()))
+    .bind(column!(|planned| planned.layout.as_str()))
+    .bind(column!(|planned| stride(planned.layout)))
+    .bind(column!(|planned| planned.seed.as_bytes().to_vec()))
+    .bind(column!(|planned| bigint(planned.tokens)))
+    .bind(column!(|planned| planned.question.as_str()))
+    .bind(column!(|planned| planned.head.map(|head| head.seed.as_bytes().to_vec())))
+    // As if a unit were a token: what it is becomes known when the document is woven.
+    .bind(column!(|planned| planned.head.map(|head| bigint(head.tokens))))
+    .bind(repeats)
+    .bind(column!(|planned| integer(planned.set)))
+    .bind(column!(|planned| integer(planned.after_ms)))
+    .bind(column!(|planned| match planned.cancel {
+        Some(Cancel::AfterMs(ms)) => Some(integer(ms)),
+        _ => None,
+    }))
+    .bind(column!(|planned| match planned.cancel {
+        Some(Cancel::AfterPieces(pieces)) => Some(integer(pieces)),
+        _ => None,
+    }))
+    // All 64 bits of it, whatever sign they make.
+    .bind(column!(|planned| planned.shared_id.map(u64::cast_signed)))
+    .execute(connection)
+    .await
+    .map_err(query_error("plan the probes of a round"))?;
+    Ok(())
+}
+
+fn stride(layout: Layout) -> Option<i32> {
+    match layout {
         Layout::Sparse { stride_tokens } => Some(integer(stride_tokens)),
         Layout::Dense | Layout::Plain => None,
-    };
-    (layout.as_str(), stride)
+    }
 }
 
 fn number(id: i64) -> Result<ProbeNumber, StoreError> {

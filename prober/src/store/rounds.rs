@@ -1,7 +1,7 @@
 //! Rounds.
 
 use super::evidence::insert_evidence;
-use super::findings::{FindingRecord, insert_finding};
+use super::findings::{FindingRecord, JointFinding, insert_finding};
 use super::leases::{Lease, decide, fence};
 use super::sums::{Ended, add_round};
 use super::{Store, StoreError, bigint, integer, query_error};
@@ -9,7 +9,8 @@ use crate::evidence::Sealed;
 use crate::ids::{EndpointId, IncidentId, RoundId};
 use crate::incident::Rules;
 use crate::judge::{RoundCounts, RoundVerdict};
-use canary_gen::{KeyId, ProbeNumber};
+use canary_gen::KeyId;
+use serde::{Deserialize, Serialize};
 use sqlx::{AssertSqlSafe, Row as _};
 use time::OffsetDateTime;
 
@@ -39,7 +40,7 @@ pub struct NewRound {
 }
 
 /// How a round ended.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RoundEnd {
     /// Which one.
     pub round: RoundId,
@@ -47,11 +48,12 @@ pub struct RoundEnd {
     pub verdict: RoundVerdict,
     /// Its numbers.
     pub counts: RoundCounts,
-    /// What several of its probes proved together, each with the probe that shows it best.
-    pub findings: Vec<(ProbeNumber, FindingRecord)>,
+    /// What several of its probes proved together.
+    pub findings: Vec<JointFinding>,
     /// Responses that prove these, as far as they are kept and were not recorded with their probes.
     pub evidence: Vec<Sealed>,
     /// When it ended.
+    #[serde(with = "time::serde::rfc3339")]
     pub finished_at: OffsetDateTime,
 }
 
@@ -216,13 +218,32 @@ impl Store {
             for sealed in &end.evidence {
                 insert_evidence(&mut transaction, sealed, end.finished_at).await?;
             }
-            for (probe, finding) in &end.findings {
-                let of = (end.round, *probe, end.finished_at);
-                incidents.push(insert_finding(&mut transaction, of, finding, rules).await?);
+            for finding in &end.findings {
+                let of = (end.round, finding.shown_by, end.finished_at);
+                let record = FindingRecord::from(finding.clone());
+                incidents.push(insert_finding(&mut transaction, of, &record, rules).await?);
             }
         }
         transaction.commit().await.map_err(query_error(act))?;
         Ok(incidents)
+    }
+
+    /// Gives up rounds that were started by hand before then and have not ended: whoever carried them out was killed. How
+    /// many. Those that are due are given up with their lease.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn give_up_by_hand(&self, before: OffsetDateTime) -> Result<u64, StoreError> {
+        let given_up = sqlx::query(
+            "/* give_up_by_hand */
+             update rounds set state = 'lost', reason = 'whoever carried it out is gone'
+             where state = 'running' and lease_token is null and started_at < $1",
+        )
+        .bind(before)
+        .execute(&self.pool)
+        .await
+        .map_err(query_error("give up rounds by hand"))?;
+        Ok(given_up.rows_affected())
     }
 
     /// A round that was not skipped; `None` if there is none of this number.

@@ -6,7 +6,7 @@ use crate::ids::EndpointId;
 use canary_gen::ProbeNumber;
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use time::{Date, OffsetDateTime};
 
 /// What is known of an endpoint that its next rounds depend on.
@@ -130,7 +130,18 @@ impl Store {
         let id: i64 = row.try_get("id").map_err(query_error(act))?;
         let rounds: Vec<(String, OffsetDateTime)> = sqlx::query_as(
             "/* last_rounds */
-             select name, max(started_at) from rounds where endpoint_id = $1 and state = 'finished' group by name",
+             -- From name to name: an endpoint has few, and any number of rounds of each.
+             with recursive last as (
+                 (select name, started_at from rounds where endpoint_id = $1 and state = 'finished'
+                  order by name, started_at desc limit 1)
+                 union all
+                 select next.name, next.started_at
+                 from last cross join lateral (
+                     select name, started_at from rounds
+                     where endpoint_id = $1 and state = 'finished' and name > last.name
+                     order by name, started_at desc limit 1) next
+             )
+             select name, started_at from last",
         )
         .bind(id)
         .fetch_all(&self.pool)
@@ -186,35 +197,56 @@ impl Store {
     }
 }
 
-/// Charges a probe with what it did cost instead of what was reserved for it; nothing if nothing was.
+/// How much more than what was reserved for it a probe did cost; less, if negative.
+pub(super) struct Settled {
+    pub(super) endpoint: EndpointId,
+    /// The day that it was charged to.
+    pub(super) day: Date,
+    pub(super) prompt_tokens: i64,
+    pub(super) answer_tokens: i64,
+    pub(super) micros: i64,
+}
+
+/// Charges days with what probes did cost instead of what was reserved for them.
 pub(super) async fn settle(
     connection: &mut PgConnection,
-    probe: ProbeNumber,
-    cost: Cost,
+    probes: impl Iterator<Item = Settled>,
 ) -> Result<(), StoreError> {
+    let mut days: BTreeMap<_, [i64; 3]> = BTreeMap::new();
+    for one in probes {
+        let sums = days.entry((one.endpoint.0, one.day)).or_default();
+        let more = [one.prompt_tokens, one.answer_tokens, one.micros];
+        for (sum, more) in sums.iter_mut().zip(more) {
+            *sum = sum.saturating_add(more);
+        }
+    }
+    if days.is_empty() {
+        return Ok(());
+    }
+    let (endpoints, dates): (Vec<i64>, Vec<Date>) = days.keys().copied().unzip();
+    let column = |place: usize| days.values().map(|sums| sums[place]).collect::<Vec<_>>();
+    // In a fixed order of rows: so two transactions never wait for each other.
     sqlx::query(
         "/* settle */
-         with before as (
-             select probes.id, charged_on, charged_prompt_tokens, charged_answer_tokens, charged_micros, endpoint_id
-             from probes join rounds on rounds.id = round_id
-             where probes.id = $1 and charged_on is not null
-         ),
-         after as (
-             update probes set charged_prompt_tokens = $2, charged_answer_tokens = $3, charged_micros = $4
-             from before where probes.id = before.id
+         with due as materialized (
+             select due.* from unnest($1::bigint[], $2::date[], $3::bigint[], $4::bigint[], $5::bigint[])
+                               due (endpoint_id, day, prompt_tokens, answer_tokens, micros)
+                  join spending on spending.endpoint_id = due.endpoint_id and spending.day = due.day
+             order by due.endpoint_id, due.day for no key update of spending
          )
-         update spending set prompt_tokens = prompt_tokens - charged_prompt_tokens + $2,
-                             answer_tokens = answer_tokens - charged_answer_tokens + $3,
-                             micros = micros - charged_micros + $4
-         from before where spending.endpoint_id = before.endpoint_id and day = charged_on",
+         update spending set prompt_tokens = spending.prompt_tokens + due.prompt_tokens,
+                             answer_tokens = spending.answer_tokens + due.answer_tokens,
+                             micros = spending.micros + due.micros
+         from due where spending.endpoint_id = due.endpoint_id and spending.day = due.day",
     )
-    .bind(bigint(probe.get()))
-    .bind(bigint(cost.prompt_tokens))
-    .bind(bigint(cost.answer_tokens))
-    .bind(bigint(cost.money.micros()))
+    .bind(endpoints)
+    .bind(dates)
+    .bind(column(0))
+    .bind(column(1))
+    .bind(column(2))
     .execute(connection)
     .await
-    .map_err(query_error("settle what a probe cost"))?;
+    .map_err(query_error("settle what probes cost"))?;
     Ok(())
 }
 

@@ -1,9 +1,9 @@
-//! Sums by the hour and the day, added in the transaction that records what is summed.
+//! Sums of rounds by the hour and the day, added in the transaction that records what is summed. (Those of probes are
+//! added by the statement that records them, in `record`.)
 
 use super::{StoreError, bigint, query_error};
 use crate::ids::EndpointId;
 use crate::judge::RoundCounts;
-use canary_gen::ProbeNumber;
 use sqlx::PgConnection;
 use time::OffsetDateTime;
 
@@ -18,37 +18,6 @@ pub(super) struct Ended<'a> {
     /// How many they are.
     pub(super) rounds: u64,
     pub(super) counts: RoundCounts,
-}
-
-/// Adds a recorded probe that was judged at a moment. Must be called once for each.
-pub(super) async fn add_probe(
-    connection: &mut PgConnection,
-    probe: ProbeNumber,
-    judged_at: OffsetDateTime,
-) -> Result<(), StoreError> {
-    // In a fixed order of rows: so two transactions never wait for each other.
-    sqlx::query(
-        "/* add_probe */
-         insert into probe_sums as sums (span, begins_at, endpoint_id, name, role, verdict, reason, probes,
-                                         prompt_tokens, answer_tokens, response_bytes, duration_ms)
-         select span, span_begin(span, $2), endpoint_id, name, role, probes.verdict, coalesce(probes.reason, ''), 1,
-                coalesce(prompt_tokens, 0), coalesce(completion_tokens, 0), coalesce(response_bytes, 0),
-                coalesce(duration_ms, 0)
-         from probes join rounds on rounds.id = round_id cross join (values ('day'), ('hour')) spans (span)
-         where probes.id = $1
-         order by span
-         on conflict on constraint probe_sums_once do update
-         set probes = sums.probes + 1, prompt_tokens = sums.prompt_tokens + excluded.prompt_tokens,
-             answer_tokens = sums.answer_tokens + excluded.answer_tokens,
-             response_bytes = sums.response_bytes + excluded.response_bytes,
-             duration_ms = sums.duration_ms + excluded.duration_ms",
-    )
-    .bind(bigint(probe.get()))
-    .bind(judged_at)
-    .execute(connection)
-    .await
-    .map_err(query_error("add a probe to the sums"))?;
-    Ok(())
 }
 
 /// Adds a round. Must be called once for each.

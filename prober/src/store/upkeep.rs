@@ -5,7 +5,7 @@ use sqlx::AssertSqlSafe;
 use time::macros::format_description;
 use time::{Date, Duration, OffsetDateTime};
 
-/// The partitioned tables, those that refer to others first.
+/// The partitioned tables, those that speak of others first.
 const PARTITIONED: [&str; 2] = ["sightings", "probes"];
 
 /// How long facts are kept. Rounds, findings, and the sums by the day are kept for good.
@@ -82,6 +82,13 @@ impl Store {
         .map_err(query_error("look up what this role may do"))
     }
 
+    /// Whether the database answers.
+    pub async fn answers(&self) -> bool {
+        let _turn = self.turn().await;
+        let answer = sqlx::query("/* answers */ select 1").execute(&self.pool);
+        answer.await.is_ok()
+    }
+
     /// Makes the partitions of this week and the next, so that none is missing while probes are planned.
     ///
     /// # Errors
@@ -114,7 +121,7 @@ impl Store {
             self.drop_week(week).await?;
             pruned.weeks.push(week);
         }
-        for table in ["probe_sums", "round_sums"] {
+        for table in ["probe_sums", "endpoint_sums", "round_sums"] {
             let delete =
                 format!("/* prune */ delete from {table} where span = 'hour' and begins_at < $1");
             let deleted = sqlx::query(AssertSqlSafe(delete))

@@ -54,6 +54,7 @@ impl Desk {
                 "what is due could not be decided upon"
             );
         }
+        executor.wait_until_recorded(&tenure).await;
         drop(keeper);
         let given_back = async {
             let _turn = executor.store.turn().await;
@@ -77,13 +78,17 @@ impl Desk {
     ) -> Result<(), StoreError> {
         let endpoint = &self.session.endpoint.name;
         loop {
-            served.decided = executor.decided(&self.session).await?;
             if executor.stop.is_cancelled() {
+                return Ok(());
+            }
+            if !executor.may_begin() {
+                served.gave_up = true;
                 return Ok(());
             }
             if !tenure.is_held(Instant::now()) {
                 return Err(StoreError::LeaseLost);
             }
+            served.decided = executor.decided(&self.session).await?;
             let now = executor.clock.now();
             let due = self.timetable.due(endpoint, &served.decided, now);
             if due.orders.is_empty() {
@@ -98,7 +103,7 @@ impl Desk {
                 return Ok(());
             };
             let passed = match admitted {
-                Ok(()) => self.run(executor, &order, served).await?,
+                Ok(()) => self.run((executor, tenure), &order, served).await?,
                 Err(reason) => Some(Skipped::order(&order, reason)),
             };
             if let Some(skipped) = passed {
@@ -110,7 +115,7 @@ impl Desk {
     /// Carries an order out; what is to be skipped because of it.
     async fn run(
         &self,
-        executor: &Executor,
+        (executor, tenure): (&Executor, &Tenure),
         order: &Order,
         served: &mut Served,
     ) -> Result<Option<Skipped>, StoreError> {
@@ -141,6 +146,12 @@ impl Desk {
                     "a round is not completely recorded"
                 );
             }
+        }
+        // Its end may wait in the spool. If the lease were lost before that is recorded, its tick would be undecided
+        // again, and with it every later one: none of these may have an outcome by then.
+        executor.wait_until_recorded(tenure).await;
+        if !executor.may_begin() {
+            return Ok(None);
         }
         // However it ended, the next one may begin.
         Ok(self.timetable.passed(order, executor.clock.now()))

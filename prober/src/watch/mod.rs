@@ -117,16 +117,22 @@ impl Watch {
     pub async fn until_stopped(mut self) -> u32 {
         let stop = self.executor.stop.clone();
         while !stop.is_cancelled() {
-            if let Err(error) = self.take().await {
+            let may_begin = self.executor.may_begin();
+            if may_begin && let Err(error) = self.take().await {
                 tracing::warn!(
                     error = errors::chain(&error),
                     "no endpoint could be leased; trying again"
                 );
                 self.put_off(|_| true);
             }
-            let pause = self.until_next();
+            let pause = if may_begin {
+                self.until_next()
+            } else {
+                LONGEST_SLEEP
+            };
             tokio::select! {
                 () = tokio::time::sleep(pause) => {}
+                () = self.executor.until_it_may_begin(), if !may_begin => {}
                 () = stop.cancelled() => {}
                 Some(ended) = self.tasks.join_next_with_id() => self.note(ended),
             }

@@ -2,7 +2,7 @@
 
 use super::member::Member;
 use super::world::START;
-use super::world::{BUDGET, ENDPOINTS, World, has_budget, is_local, name, wants_local};
+use super::world::{ENDPOINTS, World, budget, is_local, name, wants_local};
 use sqlx::{PgConnection, Row as _};
 use std::collections::{BTreeMap, HashMap};
 use time::OffsetDateTime;
@@ -159,9 +159,8 @@ fn labels_were_kept(outcomes: &[Outcome], names: &HashMap<String, usize>) {
 }
 
 async fn nothing_was_overspent(database: &mut PgConnection) {
-    let limited: Vec<String> = (0..ENDPOINTS)
-        .filter(|&number| has_budget(number))
-        .map(name)
+    let limited: HashMap<String, u64> = (0..ENDPOINTS)
+        .filter_map(|number| Some((name(number), budget(number)?)))
         .collect();
     let spent: Vec<(String, i64, i64)> = sqlx::query_as(
         "select endpoints.name, sum(spending.prompt_tokens + spending.answer_tokens)::bigint,
@@ -170,14 +169,14 @@ async fn nothing_was_overspent(database: &mut PgConnection) {
          from spending join endpoints on endpoints.id = endpoint_id
          where endpoints.name = any($1) group by endpoints.id",
     )
-    .bind(&limited)
+    .bind(limited.keys().cloned().collect::<Vec<_>>())
     .fetch_all(&mut *database)
     .await
     .unwrap();
     assert!(!spent.is_empty(), "no budget allowed a round");
     for (endpoint, charged, used) in spent {
         assert!(
-            charged <= BUDGET.cast_signed(),
+            charged <= limited[&endpoint].cast_signed(),
             "{endpoint} was charged {charged}"
         );
         assert!(used <= charged, "{endpoint} used {used} of {charged}");

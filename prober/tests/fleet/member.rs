@@ -1,13 +1,15 @@
 //! A prober in a process of its own, and what is done to it.
 
-use super::relay::{HEADER, Wire};
+use super::relay::HEADER;
 use super::support::pool_size;
+use super::support::wire::{Passage, Wire};
 use super::world::{self, World};
 use canary_gen::key_file;
 use prober::clock::{Clock, SystemClock};
 use prober::config;
 use prober::evidence::Keeper;
 use prober::round::Executor;
+use prober::spool::{Room, Spooler};
 use prober::store::{Location, Store};
 use prober::watch::{Instance, Watch};
 use secrecy::SecretString;
@@ -23,6 +25,11 @@ use tokio_util::sync::CancellationToken;
 
 /// A record waits for a database that crashed; when it is away for longer, the test has failed anyway.
 const PATIENCE: Duration = Duration::from_secs(120);
+
+const ROOM: Room = Room {
+    max_bytes: 64 << 20,
+    reserve_bytes: 1 << 20,
+};
 
 /// A clock that runs [`world::SPEED`] times as fast from some moment on.
 #[derive(Clone, Copy, Debug)]
@@ -69,6 +76,8 @@ impl Orders {
 pub(crate) async fn watch(orders: &Orders) {
     let mut config = config::load(&orders.config).unwrap_or_else(|errors| panic!("{errors}"));
     config.fleet.lease = world::LEASE;
+    config.log.level = tracing::Level::WARN;
+    prober::logging::start(config.log);
     config.fleet.labels.clone_from(&orders.labels);
     let ring = key_file::load(&config.key_ring_file).unwrap();
     let stop = CancellationToken::new();
@@ -87,6 +96,7 @@ pub(crate) async fn watch(orders: &Orders) {
     let label = ring.minting().id().to_string();
     let executor = Executor {
         store: Store::open(&location).await.unwrap(),
+        spool: Some(Spooler::open(&orders.state.join("spool"), ROOM).unwrap()),
         ring,
         clock: Arc::new(FastClock {
             since: orders.since,
@@ -98,8 +108,15 @@ pub(crate) async fn watch(orders: &Orders) {
         tenure: None,
         stop,
     };
+    let watched = CancellationToken::new();
+    let (replayer, done) = (executor.clone(), watched.clone());
+    let replay = tokio::spawn(async move { replayer.replay(&done).await });
+    let spool = executor.spool.clone();
     let watch = Watch::open(Arc::new(config), executor, instance.name.clone(), &label).await;
     assert_eq!(watch.unwrap().until_stopped().await, 0, "rounds unrecorded");
+    watched.cancel();
+    replay.await.unwrap();
+    assert_eq!(spool.map(|spool| spool.is_empty()), Some(true));
 }
 
 /// A place where a member runs, is restarted when it has died, and recovers from what was done to it.
@@ -132,7 +149,7 @@ impl Member {
             .args(["member", "--exact", "--ignored", "--nocapture"])
             .env("FLEET_CONFIG", world.config_file())
             .env("FLEET_STATE", state)
-            .env("FLEET_DATABASE", world.server.url_by(self.wire.address))
+            .env("FLEET_DATABASE", self.wire.url(&world.server.url))
             .env(
                 "FLEET_SINCE",
                 world.clock.since.unix_timestamp_nanos().to_string(),
@@ -175,7 +192,7 @@ impl Member {
     }
 
     pub(crate) fn cut_off_for(&mut self, pause: Duration) {
-        self.wire.cut(true);
+        self.wire.set(Passage::Mute);
         self.until = Some(Instant::now() + pause);
     }
 
@@ -184,7 +201,7 @@ impl Member {
         if self.until.is_some_and(|until| until <= Instant::now()) {
             self.until = None;
             self.signal("-CONT");
-            self.wire.cut(false);
+            self.wire.set(Passage::Open);
         }
         // One that found no database when it started ends, as a service does, and is started again.
         let has_ended = |process: &mut Child| process.try_wait().unwrap().is_some();

@@ -1,12 +1,11 @@
-//! Relays of bytes: one that notes who sends requests, and one that can hold everything back.
+//! A relay of bytes that notes who sends requests.
 
 use prober::clock::Clock as _;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use time::OffsetDateTime;
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, copy_bidirectional};
-use tokio::net::{TcpListener, TcpStream, UnixStream};
-use tokio::sync::watch;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::member::FastClock;
@@ -98,49 +97,5 @@ async fn note(
         if to.write_all(&buffer[..length]).await.is_err() {
             return;
         }
-    }
-}
-
-/// A member's way to the database.
-pub(crate) struct Wire {
-    pub(crate) address: SocketAddr,
-    is_cut: watch::Sender<bool>,
-    _task: AbortOnDropHandle<()>,
-}
-
-impl Wire {
-    pub(crate) async fn to(socket: String) -> Self {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let (is_cut, cut) = watch::channel(false);
-        let task = tokio::spawn(async move {
-            while let Ok((mut client, _)) = listener.accept().await {
-                let (socket, mut cut) = (socket.clone(), cut.clone());
-                tokio::spawn(async move {
-                    let Ok(mut server) = UnixStream::connect(&socket).await else {
-                        return;
-                    };
-                    loop {
-                        // Neither says goodbye: nothing comes through for a while.
-                        if cut.wait_for(|cut| !cut).await.is_err() {
-                            return;
-                        }
-                        tokio::select! {
-                            _ = copy_bidirectional(&mut client, &mut server) => return,
-                            _ = cut.wait_for(|cut| *cut) => {}
-                        }
-                    }
-                });
-            }
-        });
-        Self {
-            address,
-            is_cut,
-            _task: AbortOnDropHandle::new(task),
-        }
-    }
-
-    pub(crate) fn cut(&self, is_cut: bool) {
-        self.is_cut.send_replace(is_cut);
     }
 }

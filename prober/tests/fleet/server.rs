@@ -3,7 +3,6 @@
 use prober::store::Location;
 use secrecy::SecretString;
 use sqlx::{Connection as _, PgConnection};
-use std::net::SocketAddr;
 use std::process::Stdio;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
@@ -13,8 +12,6 @@ const KEEPER: &str = "echo \"$TEST_DATABASE_URL\"; while read -r _; do eval \"$T
 
 pub(crate) struct Server {
     pub(crate) url: String,
-    /// The path of its socket.
-    pub(crate) socket: String,
     orders: ChildStdin,
     answers: Lines<BufReader<ChildStdout>>,
     _keeper: Child,
@@ -33,10 +30,7 @@ impl Server {
             .unwrap();
         let mut answers = BufReader::new(keeper.stdout.take().unwrap()).lines();
         let url = answers.next_line().await.unwrap().expect("a server's URL");
-        let folder = url.split(['@', '/']).find(|part| part.contains("%2F"));
-        let folder = folder.unwrap().replace("%2F", "/");
         Self {
-            socket: format!("{folder}/.s.PGSQL.5432"),
             orders: keeper.stdin.take().unwrap(),
             answers,
             url,
@@ -59,12 +53,6 @@ impl Server {
             url: SecretString::from(self.url.as_str()),
             max_connections: 1,
         }
-    }
-
-    /// Its URL by way of a relay.
-    pub(crate) fn url_by(&self, address: SocketAddr) -> String {
-        let (_, database) = self.url.rsplit_once('/').unwrap();
-        format!("postgres://postgres@{address}/{database}")
     }
 
     pub(crate) async fn connect(&self) -> PgConnection {

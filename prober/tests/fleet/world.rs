@@ -1,9 +1,10 @@
 //! What the probers share: engines behind doors that note who comes, a configuration, a database.
 
-use super::member::{FastClock, Member, header};
-use super::relay::{Door, Wire};
+use super::member::{FastClock, Member, header, tail};
+use super::relay::Door;
 use super::server::Server;
 use super::support;
+use super::support::wire::Wire;
 use super::support::{TENANTS, Workplace, simulate, small_engine};
 use canary_gen::key_file;
 use prober::clock::{Clock as _, SystemClock};
@@ -25,8 +26,6 @@ pub(crate) const SPEED: i32 = 15;
 /// By the true clock.
 pub(crate) const LEASE: Duration = Duration::from_secs(2);
 pub(crate) const ENDPOINTS: usize = 40;
-/// Tokens a day of those endpoints that have a budget: a few rounds.
-pub(crate) const BUDGET: u64 = 24_000;
 /// By the true clock.
 const PATIENCE: Duration = Duration::from_secs(120);
 /// One engine of so many has a fault.
@@ -68,7 +67,7 @@ impl World {
         }
         let mut wires = Vec::new();
         for _ in 0..super::MEMBERS {
-            wires.push(Some(Wire::to(server.socket.clone()).await));
+            wires.push(Some(Wire::to_server(&server.url).await));
         }
         let workplace = Workplace::new();
         let path = workplace.path().join("prober.toml");
@@ -123,9 +122,31 @@ impl World {
             if undecided.is_empty() {
                 return;
             }
-            assert!(Instant::now() < until, "not decided upon: {undecided:?}");
+            if Instant::now() > until {
+                panic!("not decided upon: {}", self.what_is_with(&undecided).await);
+            }
             tokio::time::sleep(Duration::from_millis(200)).await;
         }
+    }
+
+    /// Everything that may say why nobody decides upon what is due at these endpoints.
+    async fn what_is_with(&self, endpoints: &[String]) -> String {
+        let rows: Vec<String> = sqlx::query_scalar(
+            "select concat_ws(' ', endpoints.name, leases.holder, leases.expires_at - clock_timestamp(), lines.decided_until,
+                              (select string_agg(concat_ws(' ', state, due_at, prober), '; ' order by id) from rounds
+                               where rounds.endpoint_id = endpoints.id and state in ('running', 'lost')))
+             from endpoints join leases on leases.endpoint_id = endpoints.id join lines on lines.endpoint_id = endpoints.id
+             where endpoints.name = any($1)",
+        )
+        .bind(endpoints)
+        .fetch_all(&mut self.server.connect().await)
+        .await
+        .unwrap();
+        let logs = (0..super::MEMBERS).map(|number| {
+            let log = self.folder().join(format!("member-{number}.log"));
+            format!("member {number}:\n{}", tail(&log))
+        });
+        rows.into_iter().chain(logs).collect::<Vec<_>>().join("\n")
     }
 
     /// Endpoints with ticks up to the end that have no outcome.
@@ -163,9 +184,13 @@ pub(crate) fn wants_local(endpoint: usize) -> bool {
     endpoint % 8 == 3
 }
 
-/// Whether an endpoint has a budget.
-pub(crate) fn has_budget(endpoint: usize) -> bool {
-    endpoint % 5 == 2
+/// Tokens a day of an endpoint that has a budget: enough for a few rounds, or for none at all.
+pub(crate) fn budget(endpoint: usize) -> Option<u64> {
+    match endpoint % 10 {
+        2 => Some(24_000),
+        7 => Some(4_000),
+        _ => None,
+    }
 }
 
 pub(crate) fn name(endpoint: usize) -> String {
@@ -187,8 +212,8 @@ fn text(doors: &[Door]) -> String {
         if wants_local(number) {
             text.push_str("labels = [\"local\"]\n");
         }
-        if has_budget(number) {
-            writeln!(text, "budget = {{ tokens_per_day = {BUDGET} }}").unwrap();
+        if let Some(budget) = budget(number) {
+            writeln!(text, "budget = {{ tokens_per_day = {budget} }}").unwrap();
         }
         for (tenant, _) in TENANTS {
             writeln!(

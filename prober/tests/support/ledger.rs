@@ -1,15 +1,15 @@
 //! Findings that are recorded without anything having been sent.
 
 use super::TestDatabase;
-use super::records::{RULES, facts, new_round, plan};
+use super::records::{RULES, facts, judged, new_round, plan};
 use canary_gen::{KeyId, KeyRing, ProbeNumber, Seed, Slot, TenantNumber};
 use prober::ids::{IncidentId, RoundId};
 use prober::incident::{Act, Refusal, State};
 use prober::judge::{Finding, RoundCounts, RoundVerdict, SeenIn};
 use prober::scenario::{PlannedProbe, Role};
 use prober::store::{
-    By, EndpointFacts, FindingRecord, IncidentRecord, NewProbe, NewRound, RegisteredEndpoint,
-    Relation, RoundEnd, Store,
+    By, EndpointFacts, FindingRecord, IncidentRecord, NewProbe, NewRound, ProbeRecord,
+    RegisteredEndpoint, Relation, RoundEnd, Store,
 };
 use time::OffsetDateTime;
 use time::macros::datetime;
@@ -106,15 +106,22 @@ impl Ledger {
         findings: Vec<FindingRecord>,
         at: OffsetDateTime,
     ) -> Vec<IncidentId> {
+        let record = ProbeRecord {
+            finished_at: at,
+            findings,
+            ..judged(self.endpoint.tenants[0].number, round, probe)
+        };
         let end = RoundEnd {
             round,
             verdict,
             counts: RoundCounts::default(),
-            findings: findings.into_iter().map(|one| (probe, one)).collect(),
+            findings: Vec::new(),
             evidence: Vec::new(),
             finished_at: at,
         };
-        self.store.finish_round(&end, &RULES).await.unwrap()
+        let incidents = self.store.record_probe(&record, &RULES).await.unwrap();
+        self.store.finish_round(&end, &RULES).await.unwrap();
+        incidents
     }
 
     /// A round that begins and finds these at a moment.

@@ -2,10 +2,12 @@
 
 #![allow(dead_code, clippy::unwrap_used, clippy::print_stderr)]
 
+pub(crate) mod grafana;
 pub(crate) mod ledger;
 pub(crate) mod records;
 pub(crate) mod service;
 pub(crate) mod sites;
+pub(crate) mod wire;
 
 use canary_gen::key_file;
 use prober::clock::SystemClock;
@@ -55,7 +57,11 @@ impl TestDatabase {
             .await
             .unwrap();
         admin.close().await.unwrap();
-        let url = format!("{}/{name}", server.rsplit_once('/').unwrap().0);
+        Self::at(format!("{}/{name}", server.rsplit_once('/').unwrap().0))
+    }
+
+    /// One that is there already.
+    pub(crate) fn at(url: String) -> Self {
         let options: PgConnectOptions = url.parse().unwrap();
         Self {
             url,
@@ -198,7 +204,7 @@ impl Workplace {
         } = endpoint;
         let mut text = format!(
             "data_dir = \"state\"\nkey_ring_file = \"canary.keys\"\n\n\
-             [evidence]\nkey_file = \"evidence.keys\"\n\n[[endpoints]]\nname = \"{name}\"\n\
+             [evidence]\nkey_file = \"evidence.keys\"\n\n[serve]\nlisten = \"127.0.0.1:0\"\n\n[[endpoints]]\nname = \"{name}\"\n\
              api = \"openai-chat\"\nbase_url = \"{base_url}\"\nmodel = \"simulated-1m\"\n\
              context_tokens = {context_tokens}\nheaders = {{ x-org = {{ file = \"org.key\" }} }}\n{more}\n"
         );
@@ -236,7 +242,10 @@ pub(crate) struct Rehearsal {
 
 impl Rehearsal {
     pub(crate) async fn new(faults: &[&str], scenarios: &str) -> Self {
-        let database = TestDatabase::new().await;
+        Self::with(TestDatabase::new().await, faults, scenarios).await
+    }
+
+    pub(crate) async fn with(database: TestDatabase, faults: &[&str], scenarios: &str) -> Self {
         let engine = simulate(small_engine(faults)).await;
         let workplace = Workplace::new();
         let endpoint = EndpointText {
@@ -266,6 +275,7 @@ pub(crate) async fn ready(config: &Config, store: &Store) -> (Executor, Session)
     let keys = config.evidence.keys.clone();
     let executor = Executor {
         store: store.clone(),
+        spool: None,
         ring: key_file::load(&config.key_ring_file).unwrap(),
         evidence: keys.map(|keys| Keeper::new(keys, config.evidence.max_bytes)),
         incidents: config.incidents,

@@ -1,10 +1,12 @@
 //! What tests of the store record.
 
-use canary_gen::{Form, KeyId, Seed};
-use prober::ids::EndpointId;
+use super::ledger::NOW;
+use canary_gen::{Form, KeyId, ProbeNumber, Seed, TenantNumber};
+use prober::budget::Cost;
+use prober::ids::{EndpointId, RoundId};
 use prober::incident::Rules;
 use prober::scenario::{Order, Recipe};
-use prober::store::{Access, EndpointFacts, NewRound};
+use prober::store::{Access, EndpointFacts, NewRound, ProbeRecord, Usage};
 use time::{Duration, OffsetDateTime};
 
 /// When findings make an incident.
@@ -52,6 +54,30 @@ pub(crate) fn new_round(endpoint: EndpointId, key: KeyId, started_at: OffsetDate
         due_at: None,
         started_at,
         lease: None,
+    }
+}
+
+/// A probe that was answered and proved nothing.
+pub(crate) fn judged(tenant: TenantNumber, round: RoundId, probe: ProbeNumber) -> ProbeRecord {
+    ProbeRecord {
+        probe,
+        round,
+        own: (tenant, probe),
+        finished_at: NOW,
+        outcome: "answered".into(),
+        status: Some(200),
+        finish_reason: None,
+        usage: Usage::default(),
+        response_bytes: 100,
+        ttft_ms: None,
+        duration_ms: 10,
+        own_canaries: 0,
+        verdict: "inconclusive".into(),
+        reason: Some("no_recall".into()),
+        seen: Vec::new(),
+        cost: Cost::default(),
+        findings: Vec::new(),
+        evidence: None,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::{TestDatabase, prober};
 use prober::store::Store;
+use serde_json::Value;
 use sqlx::postgres::PgListener;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -45,10 +46,15 @@ pub(crate) struct Service {
 impl Service {
     /// `prober run`; its log is a file beside the configuration.
     pub(crate) fn run(config: &Path, database: &TestDatabase) -> Self {
+        Self::run_at(config, &database.url)
+    }
+
+    /// The same, with the database of a URL.
+    pub(crate) fn run_at(config: &Path, database: &str) -> Self {
         let log = config.with_file_name("service.log");
         let file = File::options().append(true).create(true).open(&log);
         let child = prober(&["run", "--config", config.to_str().unwrap()])
-            .env("DATABASE_URL", &database.url)
+            .env("DATABASE_URL", database)
             .stdout(Stdio::null())
             .stderr(file.unwrap())
             .spawn();
@@ -61,6 +67,22 @@ impl Service {
     /// What it, and those before it beside the same configuration, have logged.
     pub(crate) fn log(&self) -> String {
         fs::read_to_string(&self.log).unwrap()
+    }
+
+    /// The address at which it says that it serves.
+    pub(crate) async fn address(&mut self) -> String {
+        loop {
+            let log = self.log();
+            let served = log.lines().find_map(|line| {
+                let line: Value = serde_json::from_str(line).ok()?;
+                line["listen"].as_str().map(str::to_owned)
+            });
+            if let Some(address) = served {
+                return address;
+            }
+            assert!(self.process.0.try_wait().unwrap().is_none(), "{log}");
+            tokio::task::yield_now().await;
+        }
     }
 
     /// Waits until a count is more than nought. It is looked at whenever something was recorded, so that

@@ -18,8 +18,11 @@ mod set;
 
 pub(crate) use set::ViewSet;
 
+use serde::{Deserialize, Serialize};
+
 /// A way to read a text before it is scanned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum View {
     /// Escapes of JSON strings undone, wherever a backslash stands.
     Json,

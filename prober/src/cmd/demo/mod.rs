@@ -105,6 +105,7 @@ async fn play(
     let clock = Arc::new(SystemClock);
     let executor = Executor {
         store: store.clone(),
+        spool: None,
         ring: key_file::load(&config.key_ring_file)?,
         evidence: keeper(config),
         incidents: config.incidents,

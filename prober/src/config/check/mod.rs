@@ -10,6 +10,7 @@ mod fleet;
 mod incidents;
 mod recipe;
 mod scenario;
+mod service;
 mod store;
 mod url;
 mod value;
@@ -43,6 +44,8 @@ pub(super) fn config(
     let store = check.store(&raw.store.table());
     let retention = check.retention(&raw.retention.table());
     let fleet = check.fleet(&raw.fleet.table());
+    let spool = check.spool(&raw.spool.table());
+    let serve = check.serve(&raw.serve.table());
     let evidence = check.evidence(&raw.evidence.table());
     let incidents = check.incidents(&raw.incidents.table());
     let log = check.log(&raw.log.table());
@@ -66,6 +69,8 @@ pub(super) fn config(
         store: store?,
         retention: retention?,
         fleet: fleet?,
+        spool: spool?,
+        serve: serve?,
         evidence: evidence?,
         incidents: incidents?,
         log: log?,

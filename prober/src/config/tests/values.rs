@@ -13,6 +13,8 @@ fn what_is_left_out_gets_its_default() {
     assert_eq!(config.key_ring_file, config.data_dir.join("canary.keys"));
     assert!(matches!(config.store.database, Database::Embedded));
     assert_eq!(config.store.max_connections, 8);
+    assert_eq!(config.spool.max_bytes, 1 << 30);
+    assert_eq!(config.serve.listen, Some("127.0.0.1:9797".parse().unwrap()));
     assert!(config.evidence.keys.is_none());
     assert_eq!(config.evidence.max_bytes, 1 << 20);
     assert_eq!(
@@ -70,6 +72,8 @@ fn a_full_file_says_it_all() {
         PathBuf::from("/etc/prober/canary.keys")
     );
     assert_eq!(config.store.max_connections, 20);
+    assert_eq!(config.spool.max_bytes, 64 << 20);
+    assert_eq!(config.serve.listen, Some("[::1]:9000".parse().unwrap()));
     assert!(config.evidence.keys.is_some());
     assert_eq!(config.evidence.max_bytes, 256 << 10);
     let rules = Rules {

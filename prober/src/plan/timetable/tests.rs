@@ -1,7 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
-use crate::config::{Database, Evidence, Fleet, Log, LogFormat, Store};
+use crate::config::{Database, Evidence, Fleet, Log, LogFormat, Serve, Spool, Store};
 use crate::incident::Rules;
 use crate::scenario::{Load, Recipe};
 use crate::store::Retention;
@@ -45,6 +45,8 @@ fn config(scenarios: Vec<Scenario>) -> Config {
             lease: Duration::from_secs(300),
             rounds_at_once: 8,
         },
+        spool: Spool { max_bytes: 1 << 30 },
+        serve: Serve { listen: None },
         evidence: Evidence {
             keys: None,
             max_bytes: 1 << 20,

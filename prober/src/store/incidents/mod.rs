@@ -15,9 +15,12 @@ use crate::incident::State;
 use sqlx::PgConnection;
 use time::OffsetDateTime;
 
-/// Until the end of the transaction nobody else changes an incident of this endpoint. A transaction is about one
-/// endpoint, so it waits for one such lock at most, and never for somebody who waits for it.
-async fn lock(connection: &mut PgConnection, endpoint: EndpointId) -> Result<(), StoreError> {
+/// Until the end of the transaction nobody else changes an incident of this endpoint. A transaction about several
+/// endpoints locks them beforehand, in their order, so that it never waits for somebody who waits for it.
+pub(super) async fn lock(
+    connection: &mut PgConnection,
+    endpoint: EndpointId,
+) -> Result<(), StoreError> {
     sqlx::query(
         "/* lock_incidents */ select pg_advisory_xact_lock(hashtext('incidents'), $1::int)",
     )
