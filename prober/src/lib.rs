@@ -6,6 +6,7 @@
 //!
 //! A station knows the next one's input type and nothing more; only [`round`] knows them all.
 
+mod backoff;
 pub mod bounds;
 pub mod budget;
 pub mod cli;

@@ -7,13 +7,11 @@ use prober::round::{Event, Executor, RoundOrder};
 use prober::spool::{Room, Spooler};
 use prober::store::{Location, Store};
 use secrecy::SecretString;
-use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use support::keeper::Keeper;
 use support::wire::{Passage, Wire};
 use support::*;
-use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
-use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio_util::sync::CancellationToken;
 
 /// Runs inside of `scripts/with-postgres`: gives its server a standby that has whatever was committed, tells where both
@@ -42,40 +40,17 @@ done
 struct Pair {
     primary: String,
     standby: String,
-    acts: ChildStdin,
-    answers: Lines<BufReader<ChildStdout>>,
-    _keeper: Child,
+    keeper: Keeper,
 }
 
 impl Pair {
     async fn start() -> Self {
-        let mut keeper = Command::new("../scripts/with-postgres")
-            .args(["bash", "-c", KEEPER])
-            .env("PG_SETTINGS", "-c synchronous_commit=on")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let mut answers = BufReader::new(keeper.stdout.take().unwrap()).lines();
-        let mut next = async || answers.next_line().await.unwrap().expect("a server");
-        let (primary, standby) = (next().await, next().await);
+        let mut keeper = Keeper::start(KEEPER);
         Self {
-            primary,
-            standby,
-            acts: keeper.stdin.take().unwrap(),
-            answers,
-            _keeper: keeper,
+            primary: keeper.says().await,
+            standby: keeper.says().await,
+            keeper,
         }
-    }
-
-    async fn act(&mut self, act: &str) {
-        self.acts
-            .write_all(format!("{act}\n").as_bytes())
-            .await
-            .unwrap();
-        let answer = self.answers.next_line().await.unwrap();
-        assert_eq!(answer.as_deref(), Some("done"), "{act}");
     }
 }
 
@@ -122,8 +97,8 @@ async fn a_round_outlives_the_failover_of_the_database_and_is_recorded_by_the_ne
     let refused = refused.unwrap_err();
     assert!(refused.is_transient(), "{refused:?}");
 
-    pair.act("fail").await;
-    pair.act("promote").await;
+    pair.keeper.act("fail").await;
+    pair.keeper.act("promote").await;
     let done = CancellationToken::new();
     done.cancel();
     executor.replay(&done).await;

@@ -3,6 +3,7 @@
 use super::once::random_seed;
 use super::upkeep::keep_up;
 use super::{CommandError, ConfigArg, exit, keeper, location, progress, signals};
+use crate::backoff::Backoff;
 use crate::clock::{Clock, SystemClock};
 use crate::config::{Config, name};
 use crate::errors;
@@ -16,6 +17,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 /// A record waits as long as it takes for the database; nobody is there to run it again.
@@ -98,7 +100,10 @@ pub async fn run(args: Args) -> Result<ExitCode, CommandError> {
         );
     }
     served.cancel();
-    server.await;
+    if let Some(server) = server {
+        // What ended it is in the log.
+        let _ = server.await;
+    }
     store.close().await;
     tracing::info!(rounds.unrecorded = unrecorded, "stopped");
     Ok(ExitCode::from(if unrecorded == 0 && replayed.is_ok() {
@@ -117,36 +122,26 @@ fn room(config: &Config) -> Room {
     }
 }
 
-/// Serves what tells how the prober is, if that is wanted; ends when it is told to.
+/// Serves what tells how the prober is, if that is wanted, in a task that ends when it is told to.
 async fn serve_health(
     config: &Config,
     health: Health,
     stop: CancellationToken,
-) -> Result<impl Future<Output = ()> + use<>, CommandError> {
-    let listener = match config.serve.listen {
-        None => None,
-        Some(address) => {
-            let act = format!("listen on {address} (set `serve.listen` to another, or \"off\")");
-            let bound = TcpListener::bind(address).await;
-            let listener = bound.map_err(CommandError::io(act))?;
-            let address = listener.local_addr();
-            let address = address.map_err(CommandError::io("look up where it listens"))?;
-            tracing::info!(listen = %address, "serving /-/healthy and /-/ready");
-            Some(listener)
-        }
+) -> Result<Option<JoinHandle<()>>, CommandError> {
+    let Some(address) = config.serve.listen else {
+        return Ok(None);
     };
-    let serving = tokio::spawn(async move {
-        let Some(listener) = listener else {
-            return;
-        };
+    let act = format!("listen on {address} (set `serve.listen` to another, or \"off\")");
+    let bound = TcpListener::bind(address).await;
+    let listener = bound.map_err(CommandError::io(act))?;
+    let address = listener.local_addr();
+    let address = address.map_err(CommandError::io("look up where it listens"))?;
+    tracing::info!(listen = %address, "serving /-/healthy and /-/ready");
+    Ok(Some(tokio::spawn(async move {
         if let Err(error) = serve::serve(listener, health, stop).await {
             tracing::error!(error = errors::chain(&error), "nothing is served any more");
         }
-    });
-    Ok(async {
-        // What ended it is in the log.
-        let _ = serving.await;
-    })
+    })))
 }
 
 /// Opens the database, as often as it takes; `None` if told to stop before.
@@ -154,7 +149,7 @@ async fn open_store(
     config: &Config,
     stop: &CancellationToken,
 ) -> Result<Option<Store>, CommandError> {
-    let mut pause = Duration::from_millis(100);
+    let mut backoff = Backoff::new();
     loop {
         match Store::open(&location(config)).await {
             Ok(store) => return Ok(Some(store)),
@@ -167,9 +162,8 @@ async fn open_store(
             Err(error) => return Err(error.into()),
         }
         tokio::select! {
-            () = tokio::time::sleep(pause) => {}
+            () = tokio::time::sleep(backoff.pause()) => {}
             () = stop.cancelled() => return Ok(None),
         }
-        pause = (pause * 2).min(Duration::from_secs(5));
     }
 }

@@ -13,7 +13,8 @@ const EVERY: Duration = Duration::from_secs(3_600);
 const LONGEST_BY_HAND: Duration = Duration::from_secs(24 * 3_600);
 
 /// Makes partitions ahead, resolves incidents that are over, gives up rounds by hand that were killed, and drops what is
-/// older than it is kept, evidence before all, now and each hour, until told to stop. What fails is logged and tried again the next time.
+/// older than it is kept, evidence before all: now and each hour, until told to stop. What fails is logged and tried
+/// again the next time.
 pub(super) async fn keep_up(
     store: &Store,
     config: &Config,

@@ -5,6 +5,7 @@
 //! ```
 
 mod afford;
+mod conclude;
 mod document;
 mod fact;
 mod keep;
@@ -36,6 +37,7 @@ pub use session::{Session, SessionError, State as SessionState};
 pub use tenure::Tenure;
 pub(crate) use text::grouped;
 
+use crate::backoff::Backoff;
 use crate::budget::Cost;
 use crate::clock::Clock;
 use crate::config::Scenario;
@@ -57,11 +59,6 @@ use tokio_util::sync::CancellationToken;
 
 /// How long a failing database is still waited for once we have been asked to stop.
 const PATIENCE_WHEN_STOPPING: Duration = Duration::from_secs(10);
-
-/// How long is waited before something that failed is tried again, from the first time on …
-const FIRST_PAUSE: Duration = Duration::from_millis(100);
-/// … twice as long each time, up to this.
-const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// Seeds of rounds have so many bits: every JSON reader keeps a number below 2⁵³ exactly.
 pub const SEED_BITS: u32 = 53;
@@ -305,16 +302,19 @@ impl Executor {
         F: Future<Output = Result<T, StoreError>>,
     {
         let begun = Instant::now();
-        let mut pause = FIRST_PAUSE;
+        let mut backoff = Backoff::new();
         loop {
             let turn = self.store.turn().await;
             let result = act().await;
             drop(turn);
             match result {
-                Err(error) if error.is_transient() && begun.elapsed() + pause < self.patience() => {
+                Err(error) if error.is_transient() => {
+                    let pause = backoff.pause();
+                    if begun.elapsed() + pause >= self.patience() {
+                        return Err(error);
+                    }
                     tracing::warn!(error = %crate::errors::chain(&error), retry.after_ms = pause.as_millis() as u64, "the database failed; trying again");
                     tokio::time::sleep(pause).await;
-                    pause = (pause * 2).min(LONGEST_PAUSE);
                 }
                 result => return result,
             }

@@ -1,9 +1,10 @@
 //! A round under way: its steps, its end, and what its probes prove together.
 
+use super::conclude::Judged;
 use super::document::Shared;
 use super::fact::Fact;
 use super::keep::Kept;
-use super::probe::{self, Going, Judged};
+use super::probe::{self, Going};
 use super::report::{HistoryReport, Receiver, finding, name_incidents};
 use super::{Executor, Refusal, RoundError, RoundReport, Session, together};
 use crate::config::Scenario;

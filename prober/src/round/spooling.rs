@@ -1,7 +1,8 @@
 //! Facts on their way to the database, by way of the spool while that is away.
 
 use super::fact::{Fact, Recorded};
-use super::{Executor, FIRST_PAUSE, LONGEST_PAUSE, Tenure};
+use super::{Executor, Tenure};
+use crate::backoff::Backoff;
 use crate::errors;
 use crate::spool::{SpoolError, Spooler};
 use crate::store::StoreError;
@@ -87,7 +88,7 @@ impl Executor {
         };
         // Names, numbers and texts: all of them can be written.
         let record = serde_json::to_vec(fact).map_err(|_| StoreError::NotKept)?;
-        let (begun, mut pause) = (Instant::now(), FIRST_PAUSE);
+        let (begun, mut backoff) = (Instant::now(), Backoff::new());
         loop {
             let Err(error) = spool.append(record.clone()).await else {
                 return Ok(None);
@@ -99,8 +100,7 @@ impl Executor {
             if begun.elapsed() > self.patience() {
                 return Err(StoreError::NotKept);
             }
-            tokio::time::sleep(pause).await;
-            pause = (pause * 2).min(LONGEST_PAUSE);
+            tokio::time::sleep(backoff.pause()).await;
             if let Some(recorded) = self.directly(|| self.record(fact)).await? {
                 return Ok(Some(recorded));
             }
@@ -113,7 +113,7 @@ impl Executor {
         let Some(spool) = &self.spool else {
             return;
         };
-        let mut pause = FIRST_PAUSE;
+        let mut backoff = Backoff::new();
         loop {
             tokio::select! {
                 biased;
@@ -122,7 +122,7 @@ impl Executor {
             }
             match self.replay_first(spool).await {
                 Ok(Progress::Made) => {
-                    pause = FIRST_PAUSE;
+                    backoff = Backoff::new();
                     continue;
                 }
                 Ok(Progress::None) => {}
@@ -145,10 +145,9 @@ impl Executor {
                 return;
             }
             tokio::select! {
-                () = tokio::time::sleep(pause) => {}
+                () = tokio::time::sleep(backoff.pause()) => {}
                 () = done.cancelled() => {}
             }
-            pause = (pause * 2).min(LONGEST_PAUSE);
         }
     }
 

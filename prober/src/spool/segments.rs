@@ -64,12 +64,14 @@ impl Spool {
     /// When the folder cannot be read, or what must be written there cannot.
     pub fn open(folder: &Path, room: Room) -> Result<(Self, Vec<Damage>), SpoolError> {
         make_folder(folder)?;
-        let mut numbered = Vec::new();
+        let (mut numbered, mut highest) = (Vec::new(), 0);
         for entry in fs::read_dir(folder).map_err(failed("read the folder", folder))? {
             let path = entry.map_err(failed("read the folder", folder))?.path();
-            let stem = path.file_stem().and_then(|stem| stem.to_str());
-            let number = stem.and_then(|stem| u64::from_str_radix(stem, 16).ok());
-            if let Some(number) = number.filter(|_| path.extension().is_some_and(|e| e == ENDING)) {
+            let Some(number) = number_of(&path) else {
+                continue;
+            };
+            highest = highest.max(number);
+            if path.extension().is_some_and(|ending| ending == ENDING) {
                 numbered.push((number, path));
             }
         }
@@ -80,13 +82,14 @@ impl Spool {
             segments: VecDeque::new(),
             writing: None,
             reading: None,
-            next_number: numbered.last().map_or(1, |(number, _)| number + 1),
+            // What was set aside keeps its number, and its file.
+            next_number: highest.saturating_add(1),
             has_reserve: false,
             full: None,
         };
         let mut damages = Vec::new();
-        for (number, path) in numbered {
-            damages.extend(spool.take_up(number, path)?);
+        for (_, path) in numbered {
+            damages.extend(spool.take_up(path)?);
         }
         spool.refresh();
         Ok((spool, damages))
@@ -179,12 +182,7 @@ impl Spool {
     /// # Errors
     /// When it cannot be written.
     pub fn set_aside(&mut self, record: &[u8]) -> Result<PathBuf, SpoolError> {
-        let path = self
-            .folder
-            .join(format!("refused-{:016x}", self.next_number));
-        self.next_number += 1;
-        put(&path, record).map_err(failed("write", &path))?;
-        Ok(path)
+        self.put_aside("refused", record)
     }
 
     /// Looks whether there is room again.
@@ -203,6 +201,15 @@ impl Spool {
         }
         self.full = None;
         self.mark_limit();
+    }
+
+    /// Into a file that there never was.
+    fn put_aside(&mut self, kind: &str, bytes: &[u8]) -> Result<PathBuf, SpoolError> {
+        let number = self.next_number;
+        let path = self.folder.join(format!("{kind}-{number:016x}"));
+        self.next_number += 1;
+        put(&path, bytes).map_err(failed("write", &path))?;
+        Ok(path)
     }
 
     fn mark_limit(&mut self) {
@@ -259,7 +266,7 @@ impl Spool {
     }
 
     /// Takes up a segment of before; what of it is no record goes into a file of its own.
-    fn take_up(&mut self, number: u64, path: PathBuf) -> Result<Vec<Damage>, SpoolError> {
+    fn take_up(&mut self, path: PathBuf) -> Result<Vec<Damage>, SpoolError> {
         let file = fs::read(&path).map_err(failed("read", &path))?;
         let (mut damages, mut whole, mut records) = (Vec::new(), Vec::new(), 0);
         for piece in pieces(&file) {
@@ -270,8 +277,7 @@ impl Spool {
                     records += 1;
                 }
                 Piece::Damage { begin, end } => {
-                    let kept_in = self.folder.join(format!("damaged-{number:016x}-{begin}"));
-                    put(&kept_in, &file[begin..end]).map_err(failed("write", &kept_in))?;
+                    let kept_in = self.put_aside("damaged", &file[begin..end])?;
                     let bytes = end - begin;
                     damages.push(Damage { kept_in, bytes });
                 }
@@ -291,6 +297,13 @@ impl Spool {
         });
         Ok(damages)
     }
+}
+
+/// The number in the name of a file of ours, of whatever kind.
+fn number_of(path: &Path) -> Option<u64> {
+    let mut parts = path.file_name()?.to_str()?.split(['-', '.']);
+    let number = parts.find(|part| part.len() == 16)?;
+    u64::from_str_radix(number, 16).ok()
 }
 
 fn records_of(file: &[u8]) -> VecDeque<Vec<u8>> {

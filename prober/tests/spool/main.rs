@@ -9,7 +9,7 @@ mod member;
 mod support;
 
 use canary_gen::{ProbeNumber, Seed};
-use member::{Acknowledged, Member};
+use member::{Acknowledged, Member, Work};
 use prober::ids::RoundId;
 use prober::scenario::{PlannedProbe, Role};
 use prober::store::NewProbe;
@@ -102,7 +102,13 @@ async fn a_prober_killed_at_any_moment_loses_nothing_that_it_had_kept_and_record
     for cycle in 0..cycles {
         let chance = seed.child_number("cycle", cycle).choices();
         let (mut chance, passages) = (chance, [Passage::Open, Passage::Closed]);
-        let mut member = Member::start(&book, &wire, folder.path(), acknowledged.probes, MOST);
+        let mut member = Member::start(&Work {
+            book: &book,
+            wire: &wire,
+            folder: folder.path(),
+            first: acknowledged.probes,
+            probes: MOST,
+        });
         member.is_ready().await;
         // It begins with the database there or away, and that may change before it dies.
         wire.set(passages[chance.below(2) as usize]);
@@ -140,7 +146,13 @@ async fn where_the_kernel_refuses_a_write_nothing_that_was_kept_is_lost() {
     let wire = Wire::to_server(&book.database.url).await;
     let folder = tempfile::tempdir().unwrap();
     let mut acknowledged = Acknowledged::default();
-    let mut member = Member::start_with_small_files(&book, &wire, folder.path(), 5_000);
+    let mut member = Member::start_with_small_files(&Work {
+        book: &book,
+        wire: &wire,
+        folder: folder.path(),
+        first: 0,
+        probes: 5_000,
+    });
     member.is_ready().await;
     wire.set(Passage::Closed);
     member.go();

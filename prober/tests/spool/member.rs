@@ -146,6 +146,18 @@ pub(crate) struct Acknowledged {
     pub(crate) probes: usize,
 }
 
+/// What a member is to record, and by which way.
+pub(crate) struct Work<'a> {
+    pub(crate) book: &'a Book,
+    pub(crate) wire: &'a Wire,
+    /// Of its spool.
+    pub(crate) folder: &'a Path,
+    /// The place in the book of the first probe.
+    pub(crate) first: usize,
+    /// How many, from there on.
+    pub(crate) probes: usize,
+}
+
 /// A member's process.
 pub(crate) struct Member {
     process: Child,
@@ -153,52 +165,28 @@ pub(crate) struct Member {
 }
 
 impl Member {
-    pub(crate) fn start(
-        book: &Book,
-        wire: &Wire,
-        folder: &Path,
-        first: usize,
-        probes: usize,
-    ) -> Self {
-        Self::spawn(
-            Command::new(env::current_exe().unwrap()),
-            book,
-            wire,
-            folder,
-            first,
-            probes,
-        )
+    pub(crate) fn start(work: &Work<'_>) -> Self {
+        Self::spawn(Command::new(env::current_exe().unwrap()), work)
     }
 
     /// One whose files the kernel keeps small, 32 KiB each.
-    pub(crate) fn start_with_small_files(
-        book: &Book,
-        wire: &Wire,
-        folder: &Path,
-        probes: usize,
-    ) -> Self {
+    pub(crate) fn start_with_small_files(work: &Work<'_>) -> Self {
         let mut shell = Command::new("bash");
         shell
             .args(["-c", "trap '' XFSZ; ulimit -f 32; exec \"$0\" \"$@\""])
             .arg(env::current_exe().unwrap());
-        Self::spawn(shell, book, wire, folder, 0, probes)
+        Self::spawn(shell, work)
     }
 
-    fn spawn(
-        mut command: Command,
-        book: &Book,
-        wire: &Wire,
-        folder: &Path,
-        first: usize,
-        probes: usize,
-    ) -> Self {
+    fn spawn(mut command: Command, work: &Work<'_>) -> Self {
+        let Work { book, wire, .. } = work;
         let mut process = command
             .args(["member", "--exact", "--ignored", "--nocapture", "--quiet"])
             .env("SPOOL_DATABASE", wire.url(&book.database.url))
-            .env("SPOOL_FOLDER", folder)
+            .env("SPOOL_FOLDER", work.folder)
             .env("SPOOL_ROUND", book.round.get().to_string())
-            .env("SPOOL_FIRST", book.probes[first].get().to_string())
-            .env("SPOOL_PROBES", probes.to_string())
+            .env("SPOOL_FIRST", book.probes[work.first].get().to_string())
+            .env("SPOOL_PROBES", work.probes.to_string())
             .env_remove("DATABASE_URL")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

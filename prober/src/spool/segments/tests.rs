@@ -133,6 +133,21 @@ fn a_folder_that_cannot_be_written_to_is_full_until_it_can() {
 }
 
 #[test]
+fn what_was_set_aside_is_never_overwritten_by_what_is_set_aside_later() {
+    let folder = TempDir::new().unwrap();
+    let aside = |record: &[u8]| {
+        // Nothing but the file that was set aside tells of the life before.
+        let (mut spool, _) = open(&folder);
+        spool.append(record).unwrap();
+        drain(&mut spool);
+        spool.set_aside(record).unwrap()
+    };
+    let (first, second) = (aside(b"first"), aside(b"second"));
+    assert_eq!(fs::read(first).unwrap(), b"first");
+    assert_eq!(fs::read(second).unwrap(), b"second");
+}
+
+#[test]
 fn its_files_are_private() {
     let folder = TempDir::new().unwrap();
     let (mut spool, _) = open(&folder);
