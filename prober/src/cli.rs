@@ -20,6 +20,7 @@ Start here:
   prober replay --config prober.toml 17  run round 17 once more, e.g. after a fix
   prober plan  --config prober.toml  what the next 24 hours will send and cost
   prober run   --config prober.toml  watch, day and night
+  prober exposure --incident founding --log usage.jsonl.gz  find out what an incident touched
 
 Exit codes: 0 done or clean, 1 a finding, 2 an error, 3 inconclusive, 4 the budget does not allow it."
 )]
@@ -57,6 +58,9 @@ pub enum Command {
     Evidence(cmd::evidence::Args),
     /// Tell what findings are one incident, and what became of it; acknowledge and resolve it.
     Incidents(cmd::incidents::Args),
+    /// Hold usage logs against an incident: which requests it touched, of whom, and what to do. Sends nothing.
+    /// Exit code 0 none, 1 some, 2 error, 3 inconclusive.
+    Exposure(cmd::exposure::Args),
     /// Serve a simulated inference endpoint, healthy or with faults.
     Simulate(cmd::simulate::Args),
 }

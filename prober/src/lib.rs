@@ -16,6 +16,7 @@ pub mod config;
 pub mod endpoint;
 pub mod errors;
 pub mod evidence;
+pub mod exposure;
 pub mod ids;
 pub mod incident;
 pub mod judge;

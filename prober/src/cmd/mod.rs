@@ -4,6 +4,7 @@ pub mod check;
 pub mod db;
 pub mod demo;
 pub mod evidence;
+pub mod exposure;
 pub mod incidents;
 pub mod limits;
 pub mod once;
@@ -91,6 +92,9 @@ pub enum CommandError {
         /// What the system said.
         source: io::Error,
     },
+    /// An incident, mapping or rules file is wrong.
+    #[error(transparent)]
+    Settings(#[from] crate::exposure::SettingsError),
     /// A result could not be encoded.
     #[error("encode the result as JSON")]
     Json(#[from] serde_json::Error),
