@@ -58,6 +58,8 @@ pub enum Command {
     Evidence(cmd::evidence::Args),
     /// Tell what findings are one incident, and what became of it; acknowledge and resolve it.
     Incidents(cmd::incidents::Args),
+    /// Tell who is told of incidents, and try whether it arrives.
+    Alert(cmd::alert::Args),
     /// Hold usage logs against an incident: which requests it touched, of whom, and what to do. Sends nothing.
     /// Exit code 0 none, 1 some, 2 error, 3 inconclusive.
     Exposure(cmd::exposure::Args),

@@ -1,11 +1,12 @@
-//! The prober: plans, weaves, sends, scans, judges, records. ARCHITECTURE.md is the map.
+//! The prober: plans, weaves, sends, scans, judges, records, tells. ARCHITECTURE.md is the map.
 //!
 //! ```text
-//! plan → scenario → (canary-gen: weave) → endpoint → (canary-gen: scan) → judge → store
+//! plan → scenario → (canary-gen: weave) → endpoint → (canary-gen: scan) → judge → store → alert
 //! ```
 //!
 //! A station knows the next one's input type and nothing more; only [`round`] knows them all.
 
+pub mod alert;
 mod backoff;
 pub mod bounds;
 pub mod budget;

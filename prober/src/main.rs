@@ -8,6 +8,7 @@ use std::process::ExitCode;
 #[tokio::main]
 async fn main() -> ExitCode {
     let result = match Cli::parse().command {
+        Command::Alert(args) => cmd::alert::run(args).await,
         Command::Demo(args) => cmd::demo::run(args).await,
         Command::Run(args) => cmd::run::run(args).await,
         Command::Once(args) => cmd::once::run(args).await,

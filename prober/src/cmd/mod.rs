@@ -1,5 +1,6 @@
 //! Commands, one a file. Standard output carries results, standard error everything else.
 
+pub mod alert;
 pub mod check;
 pub mod db;
 pub mod demo;
@@ -72,6 +73,9 @@ pub enum CommandError {
     /// Another prober runs here, or its name cannot be kept.
     #[error(transparent)]
     Instance(#[from] InstanceError),
+    /// Nothing can be sent to a receiver of alerts.
+    #[error(transparent)]
+    Sender(#[from] crate::alert::SenderError),
     /// The spool cannot be opened.
     #[error(transparent)]
     Spool(#[from] crate::spool::SpoolError),

@@ -3,11 +3,12 @@
 use super::once::random_seed;
 use super::upkeep::keep_up;
 use super::{CommandError, ConfigArg, exit, keeper, location, progress, signals};
+use crate::alert::Dispatcher;
 use crate::backoff::Backoff;
 use crate::clock::{Clock, SystemClock};
 use crate::config::{Config, name};
 use crate::errors;
-use crate::round::Executor;
+use crate::round::{Executor, SEED_BITS};
 use crate::serve::{self, Health};
 use crate::spool::{Room, Spooler};
 use crate::store::Store;
@@ -59,6 +60,7 @@ pub async fn run(args: Args) -> Result<ExitCode, CommandError> {
     health.opened(store.clone());
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let label = ring.minting().id().to_string();
+    let dispatcher = dispatcher(&config, &store, &clock)?;
     let executor = Executor {
         store: store.clone(),
         spool: Some(spool),
@@ -80,6 +82,12 @@ pub async fn run(args: Args) -> Result<ExitCode, CommandError> {
         replayer.replay(&done).await;
         guard.disarm();
     });
+    let alerts = CancellationToken::new();
+    let (told, guard) = (alerts.clone(), stop.clone().drop_guard());
+    let dispatcher = tokio::spawn(async move {
+        dispatcher.run(told).await;
+        guard.disarm();
+    });
     let watch = Watch::open(Arc::clone(&config), executor, instance.name.clone(), &label).await?;
     tracing::info!(
         endpoints = watch.endpoints(),
@@ -99,6 +107,14 @@ pub async fn run(args: Args) -> Result<ExitCode, CommandError> {
             "bringing the spool to the database ended abnormally"
         );
     }
+    // Whatever the last rounds and the spool brought is told, too.
+    alerts.cancel();
+    if let Err(error) = dispatcher.await {
+        tracing::error!(
+            error = errors::chain(&error),
+            "telling receivers of incidents ended abnormally"
+        );
+    }
     served.cancel();
     if let Some(server) = server {
         // What ended it is in the log.
@@ -111,6 +127,27 @@ pub async fn run(args: Args) -> Result<ExitCode, CommandError> {
     } else {
         exit::ERROR
     }))
+}
+
+/// What tells receivers of incidents. Says so where there are none.
+fn dispatcher(
+    config: &Config,
+    store: &Store,
+    clock: &Arc<dyn Clock>,
+) -> Result<Dispatcher, CommandError> {
+    if config.receivers.is_empty() {
+        tracing::warn!(
+            "nobody is told of incidents: no [[receivers]] are configured (docs/alerts.md)"
+        );
+    }
+    let chance = || random_seed() as f64 / (1u64 << SEED_BITS) as f64;
+    Ok(Dispatcher::new(
+        store.clone(),
+        Arc::clone(clock),
+        &config.receivers,
+        config.alerts.status_page.clone(),
+        chance,
+    )?)
 }
 
 /// How much room the spool has: a part of it is kept for the day on which the disk is full.

@@ -31,6 +31,7 @@ pub(super) async fn keep_up(
         warn("resolve incidents", resolve(store, config, now).await);
         warn("give up rounds by hand", give_up(store, now).await);
         warn("drop old facts", prune(store, config, now).await);
+        warn("drop old alerts", prune_alerts(store, config, now).await);
         drop(turn);
         tokio::select! {
             () = tokio::time::sleep(EVERY) => {}
@@ -76,6 +77,18 @@ async fn give_up(store: &Store, now: OffsetDateTime) -> Result<(), StoreError> {
     let rounds = store.give_up_by_hand(now - LONGEST_BY_HAND).await?;
     if rounds > 0 {
         tracing::info!(rounds, "gave up rounds by hand that nobody carries out");
+    }
+    Ok(())
+}
+
+async fn prune_alerts(
+    store: &Store,
+    config: &Config,
+    now: OffsetDateTime,
+) -> Result<(), StoreError> {
+    let alerts = store.prune_alerts(now - config.alerts.retention).await?;
+    if alerts > 0 {
+        tracing::info!(alerts, "dropped alerts that are older than they are kept");
     }
     Ok(())
 }

@@ -24,8 +24,8 @@ mod units;
 pub(crate) use check::name;
 pub use mistake::{ConfigErrors, Mistake};
 pub use types::{
-    Config, Database, Endpoint, Evidence, Fleet, Log, LogFormat, Scenario, Serve, Spool, Store,
-    Tenant,
+    Alerts, Config, Database, Endpoint, Evidence, Fleet, Log, LogFormat, Scenario, Serve, Spool,
+    Store, Tenant,
 };
 
 use mistake::Mistakes;

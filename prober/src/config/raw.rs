@@ -25,6 +25,8 @@ raw_table!(RawConfig {
     serve: RawServe,
     evidence: RawEvidence,
     incidents: RawIncidents,
+    alerts: RawAlerts,
+    receivers: List<RawReceiver>,
     log: RawLog,
     defaults: RawDefaults,
     endpoints: List<RawEndpoint>,
@@ -63,6 +65,39 @@ raw_table!(RawEvidence {
 raw_table!(RawIncidents {
     reopen_within: Duration,
     clean_for: Duration,
+});
+
+raw_table!(RawAlerts {
+    status_page: String,
+    retention: Duration,
+});
+
+raw_table!(RawReceiver {
+    name: String,
+    kind: String,
+    min_severity: String,
+    endpoints: List<String>,
+    kinds: List<String>,
+    quiet_hours: String,
+    quiet_days: List<String>,
+    time_zone: String,
+    group_wait: Duration,
+    allow_private_addresses: bool,
+    ca_file: String,
+    proxy: TextSource,
+    url: TextSource,
+    urls: List<TextSource>,
+    secrets: List<RawSecret>,
+    headers: Entries<TextSource>,
+    routing_key: RawSecret,
+    resend_every: Duration,
+    smtp_host: String,
+    smtp_port: i128,
+    smtp_tls: String,
+    smtp_user: String,
+    smtp_password: RawSecret,
+    from: String,
+    to: List<String>,
 });
 
 raw_table!(RawLog {
@@ -179,6 +214,8 @@ pub(super) const TABLES: &[(&str, &[&str])] = &[
     ("fleet", RawFleet::KEYS),
     ("evidence", RawEvidence::KEYS),
     ("incidents", RawIncidents::KEYS),
+    ("alerts", RawAlerts::KEYS),
+    ("receivers", RawReceiver::KEYS),
     ("log", RawLog::KEYS),
     ("defaults", RawDefaults::KEYS),
     ("endpoints", RawEndpoint::KEYS),

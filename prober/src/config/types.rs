@@ -1,5 +1,6 @@
 //! The valid configuration. Everything in it has been checked.
 
+use crate::alert::Receiver;
 use crate::budget::Budget;
 use crate::endpoint::{Api, Connection, Extras, Limits};
 use crate::evidence::EvidenceKeys;
@@ -34,6 +35,10 @@ pub struct Config {
     pub evidence: Evidence,
     /// When findings make an incident, and when it is over by itself.
     pub incidents: incident::Rules,
+    /// What belongs to all receivers of alerts.
+    pub alerts: Alerts,
+    /// Who is told of incidents; names unique.
+    pub receivers: Vec<Receiver>,
     /// What is logged and how.
     pub log: Log,
     /// What is probed; at least one, names unique.
@@ -113,6 +118,15 @@ pub struct Evidence {
     /// Of each response, so many bytes at most, `1 KiB..=16 MiB`.
     pub max_bytes: usize,
     /// How long they are kept, 1 to 36,500 days.
+    pub retention: Duration,
+}
+
+/// What belongs to all receivers of alerts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Alerts {
+    /// Where people find a prober's status page: `http` or `https`, without a slash at the end.
+    pub status_page: Option<String>,
+    /// How long it is kept what was told to whom, 1 to 36,500 days.
     pub retention: Duration,
 }
 

@@ -154,7 +154,7 @@ fn settings(limits: &Limits) -> ClientBuilder {
 }
 
 /// The HTTP library panics without a process-wide choice of cryptography.
-pub(super) fn use_ring() {
+pub(crate) fn use_ring() {
     if rustls::crypto::CryptoProvider::get_default().is_none() {
         // Fails only if another thread was faster.
         let _ = rustls::crypto::ring::default_provider().install_default();

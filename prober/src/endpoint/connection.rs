@@ -29,7 +29,7 @@ pub enum Proxy {
 }
 
 impl Connection {
-    pub(super) fn apply(&self, settings: ClientBuilder) -> Result<ClientBuilder, ClientError> {
+    pub(crate) fn apply(&self, settings: ClientBuilder) -> Result<ClientBuilder, ClientError> {
         let settings = match &self.identity {
             Some(identity) => settings.identity(parse_identity(identity)?),
             None => settings,
@@ -41,7 +41,7 @@ impl Connection {
         })
     }
 
-    pub(super) fn authorities(&self) -> Result<Vec<Certificate>, ClientError> {
+    pub(crate) fn authorities(&self) -> Result<Vec<Certificate>, ClientError> {
         self.ca.as_deref().map_or(Ok(Vec::new()), parse_authorities)
     }
 

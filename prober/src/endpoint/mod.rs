@@ -36,6 +36,7 @@ mod tokenize;
 mod walk;
 
 pub use api::{Api, Paths, Template, TemplateError};
+pub(crate) use client::use_ring;
 pub use client::{ClientError, TenantClient};
 pub use connection::{Connection, Proxy};
 pub use digest::{Digest, Hasher};

@@ -171,6 +171,17 @@ pub enum Finding {
 }
 
 impl Finding {
+    /// The names of all kinds.
+    pub const KINDS: [&'static str; 7] = [
+        "leak",
+        "limit_violation",
+        "usage_anomaly",
+        "truncation",
+        "shared_prefix_cache",
+        "shared_response",
+        "divergence",
+    ];
+
     /// The kind's name in tables and output.
     #[must_use]
     pub fn kind(&self) -> &'static str {

@@ -3,6 +3,7 @@
 //! Everything works on a pool of one connection (the embedded Postgres has no more): no function
 //! acquires a second connection while it holds one, and nothing listens or notifies.
 
+mod alerts;
 #[cfg(feature = "embedded-postgres")]
 mod embedded;
 mod endpoints;
@@ -19,6 +20,7 @@ mod spending;
 mod sums;
 mod upkeep;
 
+pub use alerts::{Claim, DeliveryCounts, Lane, ReceiverRecord, Route};
 pub use endpoints::{EndpointFacts, RegisteredEndpoint, RegisteredTenant};
 pub use evidence::{Access, Act, EvidenceFacts, EvidenceState, Resealed};
 pub use findings::{DonorRecord, FindingRecord, JointFinding, Part, Relation};
@@ -37,7 +39,7 @@ use sqlx::postgres::{PgConnectOptions, PgPool};
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!("../migrations");
 
@@ -146,6 +148,8 @@ pub struct Store {
     pool: PgPool,
     /// One permit a connection; see [`Store::turn`].
     turns: Arc<Semaphore>,
+    /// Rings when this process may have written alerts; see [`Store::alerted`].
+    alerted: Arc<Notify>,
     #[cfg(feature = "embedded-postgres")]
     embedded: Option<Arc<embedded::Server>>,
 }
@@ -194,6 +198,11 @@ impl Store {
     pub async fn turn(&self) -> Option<OwnedSemaphorePermit> {
         // It is never closed.
         Arc::clone(&self.turns).acquire_owned().await.ok()
+    }
+
+    /// Waits until this process has written what may be an alert: what other processes write, only looking tells.
+    pub async fn alerted(&self) {
+        self.alerted.notified().await;
     }
 
     /// Opens a server's database as it is, to look at it only: changes no schema and starts nothing. `None` for
@@ -246,6 +255,7 @@ impl Store {
         Self {
             pool,
             turns: Arc::new(Semaphore::new(max_connections as usize)),
+            alerted: Arc::default(),
             #[cfg(feature = "embedded-postgres")]
             embedded: None,
         }

@@ -69,6 +69,9 @@ impl Store {
         let found = record_findings(&mut transaction, records, &fresh, rules).await?;
         settle(&mut transaction, fresh.iter().filter_map(settled)).await?;
         transaction.commit().await.map_err(query_error(act))?;
+        if found.iter().any(|incidents| !incidents.is_empty()) {
+            self.alerted.notify_one();
+        }
         Ok(found)
     }
 }

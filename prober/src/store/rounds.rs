@@ -225,6 +225,9 @@ impl Store {
             }
         }
         transaction.commit().await.map_err(query_error(act))?;
+        if !incidents.is_empty() {
+            self.alerted.notify_one();
+        }
         Ok(incidents)
     }
 

@@ -3,6 +3,7 @@
 #![allow(dead_code, clippy::unwrap_used, clippy::print_stderr)]
 
 pub(crate) mod grafana;
+pub(crate) mod inbox;
 pub(crate) mod keeper;
 pub(crate) mod ledger;
 pub(crate) mod records;

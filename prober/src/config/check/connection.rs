@@ -11,7 +11,21 @@ use secrecy::{ExposeSecret as _, SecretString};
 impl Check<'_> {
     /// What an endpoint says of how its tenants connect.
     pub(super) fn connection(&mut self, raw: &RawEndpoint) -> Option<Connection> {
-        let ca = match &raw.ca_file {
+        let identity = self.identity(&raw.client_cert_file, &raw.client_key_file);
+        let way = self.way(&raw.ca_file, &raw.proxy);
+        Some(Connection {
+            identity: identity?,
+            ..way?
+        })
+    }
+
+    /// Whom a client trusts, and through which proxy it goes.
+    pub(super) fn way(
+        &mut self,
+        ca_file: &Field<String>,
+        proxy: &Field<TextSource>,
+    ) -> Option<Connection> {
+        let ca = match ca_file {
             Field::Absent => Some(None),
             Field::Wrong => None,
             Field::Given(name) => secret::pem_from_file(name, false, self.folder, self.mistakes)
@@ -25,12 +39,11 @@ impl Check<'_> {
                 })
                 .map(|connection| connection.ca),
         };
-        let identity = self.identity(&raw.client_cert_file, &raw.client_key_file);
-        let proxy = self.proxy(&raw.proxy);
+        let proxy = self.proxy(proxy);
         Some(Connection {
             ca: ca?,
-            identity: identity?,
             proxy: proxy?,
+            ..Connection::default()
         })
     }
 

@@ -66,7 +66,10 @@ impl Check<'_> {
         }
     }
 
-    fn headers(&mut self, field: &Field<Entries<TextSource>>) -> Option<Vec<(String, HeaderText)>> {
+    pub(super) fn headers(
+        &mut self,
+        field: &Field<Entries<TextSource>>,
+    ) -> Option<Vec<(String, HeaderText)>> {
         let at = match field {
             Field::Absent => return Some(Vec::new()),
             Field::Wrong => return None,

@@ -1,5 +1,6 @@
 //! From what was written to what is valid.
 
+mod alerts;
 mod api;
 mod budget;
 mod connection;
@@ -8,6 +9,7 @@ mod evidence;
 mod extras;
 mod fleet;
 mod incidents;
+mod receiver;
 mod recipe;
 mod scenario;
 mod service;
@@ -48,6 +50,8 @@ pub(super) fn config(
     let serve = check.serve(&raw.serve.table());
     let evidence = check.evidence(&raw.evidence.table());
     let incidents = check.incidents(&raw.incidents.table());
+    let alerts = check.alerts(&raw.alerts.table());
+    let receivers = check.receivers(raw);
     let log = check.log(&raw.log.table());
     let endpoints = check.endpoints(raw);
     let scenarios = check.scenarios(raw);
@@ -73,6 +77,8 @@ pub(super) fn config(
         serve: serve?,
         evidence: evidence?,
         incidents: incidents?,
+        alerts: alerts?,
+        receivers: receivers?,
         log: log?,
         endpoints,
         scenarios: scenarios?,

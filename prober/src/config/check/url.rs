@@ -32,6 +32,19 @@ pub(super) fn base(text: &str) -> Result<String, &'static str> {
     Ok(plain.to_owned())
 }
 
+/// Whether messages can go to an address, or what is wrong with it. What is wrong never shows the address.
+pub(super) fn receiver(text: &str, allow_private: bool) -> Result<(), &'static str> {
+    let url = Url::parse(text).map_err(|_| "is no URL (write https://HOST/PATH)")?;
+    match url.scheme() {
+        "https" if url.has_host() => Ok(()),
+        "http" if url.has_host() && allow_private => Ok(()),
+        "http" => Err(
+            "is not encrypted (write https://…, or `allow_private_addresses = true` if it is in your own network)",
+        ),
+        _ => Err("is neither http nor https (write https://HOST/PATH)"),
+    }
+}
+
 /// Whether a text is a URL of a PostgreSQL server.
 pub(super) fn is_postgres(text: &str) -> bool {
     Url::parse(text).is_ok_and(|url| matches!(url.scheme(), "postgres" | "postgresql"))

@@ -1,7 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
-use crate::config::{Database, Evidence, Fleet, Log, LogFormat, Serve, Spool, Store};
+use crate::config::{Alerts, Database, Evidence, Fleet, Log, LogFormat, Serve, Spool, Store};
 use crate::incident::Rules;
 use crate::scenario::{Load, Recipe};
 use crate::store::Retention;
@@ -56,6 +56,11 @@ fn config(scenarios: Vec<Scenario>) -> Config {
             reopen_within: time::Duration::ZERO,
             clean_for: time::Duration::ZERO,
         },
+        alerts: Alerts {
+            status_page: None,
+            retention: Duration::from_secs(90 * 24 * 3_600),
+        },
+        receivers: Vec::new(),
         log: Log {
             format: LogFormat::Human,
             level: tracing::Level::INFO,

@@ -63,6 +63,7 @@ impl Store {
         };
         event.record(&mut transaction).await?;
         transaction.commit().await.map_err(query_error(doing))?;
+        self.alerted.notify_one();
         Ok(Some(Ok(state)))
     }
 
@@ -104,6 +105,7 @@ impl Store {
             };
             event.record(&mut transaction).await?;
             transaction.commit().await.map_err(query_error(doing))?;
+            self.alerted.notify_one();
             resolved.push(id);
         }
         Ok(resolved)

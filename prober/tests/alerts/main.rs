@@ -1,0 +1,11 @@
+//! What becomes of incidents reaches receivers: at least once, in order, and whatever happens in between.
+#![allow(clippy::unwrap_used)]
+
+mod desk;
+mod killed;
+mod mail;
+#[path = "../support/mod.rs"]
+mod support;
+mod telling;
+mod timing;
+mod trouble;
