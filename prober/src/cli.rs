@@ -20,6 +20,7 @@ Start here:
   prober replay --config prober.toml 17  run round 17 once more, e.g. after a fix
   prober plan  --config prober.toml  what the next 24 hours will send and cost
   prober run   --config prober.toml  watch, day and night
+  prober drill --config prober.toml  try whether a leak would reach you
   prober exposure --incident founding --log usage.jsonl.gz  find out what an incident touched
 
 Exit codes: 0 done or clean, 1 a finding, 2 an error, 3 inconclusive, 4 the budget does not allow it."
@@ -60,6 +61,9 @@ pub enum Command {
     Incidents(cmd::incidents::Args),
     /// Tell who is told of incidents, and try whether it arrives.
     Alert(cmd::alert::Args),
+    /// Rehearse a leak: a harmless one of the prober's own goes the whole way to the receivers, marked as a drill.
+    /// Sends nothing to any endpoint. Exit code 0 it arrived, 1 it did not, 2 error.
+    Drill(cmd::drill::Args),
     /// Hold usage logs against an incident: which requests it touched, of whom, and what to do. Sends nothing.
     /// Exit code 0 none, 1 some, 2 error, 3 inconclusive.
     Exposure(cmd::exposure::Args),

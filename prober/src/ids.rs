@@ -51,3 +51,7 @@ id! {
     /// A row of `incidents`.
     IncidentId
 }
+id! {
+    /// A row of `drills`.
+    DrillId
+}

@@ -14,6 +14,7 @@ pub mod cli;
 pub mod clock;
 pub mod cmd;
 pub mod config;
+pub mod drill;
 pub mod endpoint;
 pub mod errors;
 pub mod evidence;

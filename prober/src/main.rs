@@ -16,6 +16,7 @@ async fn main() -> ExitCode {
         Command::Limits(args) => cmd::limits::run(args).await,
         Command::Check(args) => cmd::check::run(&args),
         Command::Db(args) => cmd::db::run(args).await,
+        Command::Drill(args) => cmd::drill::run(args).await,
         Command::Evidence(args) => cmd::evidence::run(args).await,
         Command::Exposure(args) => cmd::exposure::run(&args),
         Command::Incidents(args) => cmd::incidents::run(args).await,

@@ -7,7 +7,7 @@ use time::OffsetDateTime;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
-    /// Nothing to be done: a test.
+    /// Nothing to be done: a test, a drill.
     Info,
     /// Something does not add up.
     Warning,
@@ -114,6 +114,9 @@ pub struct IncidentNotice {
     pub reopened: u64,
     /// Who acknowledged or resolved it; nobody, if it happened by itself.
     pub who: Option<String>,
+    /// Whether nothing happened: a drill.
+    #[serde(default)]
+    pub drill: bool,
 }
 
 /// What a notice is about.
@@ -125,6 +128,13 @@ pub enum Subject {
     Undelivered {
         /// Its name.
         receiver: String,
+        /// Why, in a few words.
+        because: String,
+    },
+    /// A drill did not reach everybody in time: a leak would not have, either.
+    DrillFailed {
+        /// The endpoint that it was told of.
+        endpoint: String,
         /// Why, in a few words.
         because: String,
     },
@@ -149,8 +159,9 @@ impl Notice {
     #[must_use]
     pub fn severity(&self) -> Severity {
         match &self.subject {
+            Subject::Incident(_, incident) if incident.drill => Severity::Info,
             Subject::Incident(_, incident) => Severity::of_kind(&incident.kind),
-            Subject::Undelivered { .. } => Severity::Error,
+            Subject::Undelivered { .. } | Subject::DrillFailed { .. } => Severity::Error,
             Subject::Test { .. } => Severity::Info,
         }
     }
@@ -160,15 +171,22 @@ impl Notice {
     pub fn is_urgent(&self) -> bool {
         match &self.subject {
             Subject::Incident(_, incident) => incident.kind == "leak",
-            Subject::Undelivered { .. } | Subject::Test { .. } => true,
+            Subject::Undelivered { .. } | Subject::DrillFailed { .. } | Subject::Test { .. } => {
+                true
+            }
         }
     }
 
-    /// What it is, as a type of event: `incident.opened`.
+    /// What it is, as a type of event: `incident.opened`. A drill has types of its own, so that whoever
+    /// does not know of drills takes none for an incident.
     #[must_use]
     pub fn event_type(&self) -> String {
         match &self.subject {
+            Subject::Incident(what, incident) if incident.drill => {
+                format!("drill.{}", what.as_str())
+            }
             Subject::Incident(what, _) => format!("incident.{}", what.as_str()),
+            Subject::DrillFailed { .. } => "drill.failed".to_owned(),
             Subject::Undelivered { .. } => "alert.undelivered".to_owned(),
             Subject::Test { .. } => "alert.test".to_owned(),
         }
@@ -179,7 +197,8 @@ impl Notice {
     pub fn headline(&self) -> String {
         match &self.subject {
             Subject::Incident(what, incident) => format!(
-                "{} {}: {} at {}",
+                "{}{} {}: {} at {}",
+                if incident.drill { "[DRILL] " } else { "" },
                 capital(&incident.kind.replace('_', " ")),
                 what.as_str(),
                 incident.signature,
@@ -187,6 +206,9 @@ impl Notice {
             ),
             Subject::Undelivered { receiver, because } => {
                 format!("Alerts do not reach receiver {receiver}: {because}")
+            }
+            Subject::DrillFailed { endpoint, because } => {
+                format!("A drill of {endpoint} did not arrive, nor would a leak: {because}")
             }
             Subject::Test { who } => format!("Test of the alerts by {who}: nothing happened"),
         }
@@ -209,8 +231,14 @@ impl Notice {
                 if let Some(who) = &incident.who {
                     facts.push(("By", who.clone()));
                 }
+                if incident.drill {
+                    facts.push((
+                        "Drill",
+                        "nothing happened, nothing is to be done".to_owned(),
+                    ));
+                }
             }
-            Subject::Undelivered { .. } | Subject::Test { .. } => {
+            Subject::Undelivered { .. } | Subject::DrillFailed { .. } | Subject::Test { .. } => {
                 facts.push(("At", moment(self.at)));
             }
         }
@@ -223,7 +251,9 @@ impl Notice {
         let site = site?.trim_end_matches('/');
         match &self.subject {
             Subject::Incident(_, incident) => Some(format!("{site}/incidents/{}", incident.number)),
-            Subject::Undelivered { .. } | Subject::Test { .. } => Some(format!("{site}/receivers")),
+            Subject::Undelivered { .. } | Subject::DrillFailed { .. } | Subject::Test { .. } => {
+                Some(format!("{site}/receivers"))
+            }
         }
     }
 }

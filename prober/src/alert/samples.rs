@@ -24,6 +24,7 @@ pub(super) fn incident(what: What, kind: &str, signature: &str) -> Notice {
         findings: 3,
         reopened: 0,
         who: (what == What::Acknowledged).then(|| "Ada".to_owned()),
+        drill: false,
     };
     Notice {
         at: NOW,
@@ -37,6 +38,24 @@ pub(super) fn leak() -> Notice {
 
 pub(super) fn truncation() -> Notice {
     incident(What::Opened, "truncation", "over_limit")
+}
+
+pub(super) fn drill() -> Notice {
+    let mut notice = leak();
+    if let Subject::Incident(_, incident) = &mut notice.subject {
+        incident.drill = true;
+    }
+    notice
+}
+
+pub(super) fn drill_failed() -> Notice {
+    Notice {
+        at: NOW,
+        subject: Subject::DrillFailed {
+            endpoint: "glm".to_owned(),
+            because: "pager did not take it in time".to_owned(),
+        },
+    }
 }
 
 pub(super) fn undelivered(receiver: &str) -> Notice {

@@ -4,6 +4,7 @@ pub mod alert;
 pub mod check;
 pub mod db;
 pub mod demo;
+pub mod drill;
 pub mod evidence;
 pub mod exposure;
 pub mod incidents;

@@ -7,6 +7,7 @@ use crate::alert::Dispatcher;
 use crate::backoff::Backoff;
 use crate::clock::{Clock, SystemClock};
 use crate::config::{Config, name};
+use crate::drill::Conductor;
 use crate::errors;
 use crate::round::{Executor, SEED_BITS};
 use crate::serve::{self, Health};
@@ -73,6 +74,11 @@ pub async fn run(args: Args) -> Result<ExitCode, CommandError> {
         tenure: None,
         stop: stop.clone(),
     };
+    let names = config
+        .endpoints
+        .iter()
+        .map(|endpoint| endpoint.name.clone());
+    let conductor = Conductor::new(&executor, config.drill, names.collect(), random_seed);
     let watched = CancellationToken::new();
     let replayer = executor.clone();
     let done = watched.clone();
@@ -98,7 +104,8 @@ pub async fn run(args: Args) -> Result<ExitCode, CommandError> {
         "watching"
     );
     let upkeep = keep_up(&store, &config, clock.as_ref(), &stop);
-    let (unrecorded, ()) = tokio::join!(watch.until_stopped(), upkeep);
+    let drills = conductor.run(&stop);
+    let (unrecorded, (), ()) = tokio::join!(watch.until_stopped(), upkeep, drills);
     watched.cancel();
     let replayed = replay.await;
     if let Err(error) = &replayed {
@@ -130,7 +137,7 @@ pub async fn run(args: Args) -> Result<ExitCode, CommandError> {
 }
 
 /// What tells receivers of incidents. Says so where there are none.
-fn dispatcher(
+pub(super) fn dispatcher(
     config: &Config,
     store: &Store,
     clock: &Arc<dyn Clock>,

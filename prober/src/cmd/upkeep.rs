@@ -87,6 +87,7 @@ async fn prune_alerts(
     now: OffsetDateTime,
 ) -> Result<(), StoreError> {
     let alerts = store.prune_alerts(now - config.alerts.retention).await?;
+    store.prune_drills(now - config.alerts.retention).await?;
     if alerts > 0 {
         tracing::info!(alerts, "dropped alerts that are older than they are kept");
     }

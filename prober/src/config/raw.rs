@@ -27,6 +27,7 @@ raw_table!(RawConfig {
     incidents: RawIncidents,
     alerts: RawAlerts,
     receivers: List<RawReceiver>,
+    drill: RawDrill,
     log: RawLog,
     defaults: RawDefaults,
     endpoints: List<RawEndpoint>,
@@ -72,12 +73,19 @@ raw_table!(RawAlerts {
     retention: Duration,
 });
 
+raw_table!(RawDrill {
+    every: Duration,
+    at: String,
+    deadline: Duration,
+});
+
 raw_table!(RawReceiver {
     name: String,
     kind: String,
     min_severity: String,
     endpoints: List<String>,
     kinds: List<String>,
+    drills: bool,
     quiet_hours: String,
     quiet_days: List<String>,
     time_zone: String,
@@ -216,6 +224,7 @@ pub(super) const TABLES: &[(&str, &[&str])] = &[
     ("incidents", RawIncidents::KEYS),
     ("alerts", RawAlerts::KEYS),
     ("receivers", RawReceiver::KEYS),
+    ("drill", RawDrill::KEYS),
     ("log", RawLog::KEYS),
     ("defaults", RawDefaults::KEYS),
     ("endpoints", RawEndpoint::KEYS),

@@ -2,6 +2,7 @@
 
 use crate::alert::Receiver;
 use crate::budget::Budget;
+use crate::drill;
 use crate::endpoint::{Api, Connection, Extras, Limits};
 use crate::evidence::EvidenceKeys;
 use crate::incident;
@@ -39,6 +40,8 @@ pub struct Config {
     pub alerts: Alerts,
     /// Who is told of incidents; names unique.
     pub receivers: Vec<Receiver>,
+    /// When it is tried whether a leak would be told.
+    pub drill: drill::Settings,
     /// What is logged and how.
     pub log: Log,
     /// What is probed; at least one, names unique.

@@ -4,6 +4,7 @@
 //! acquires a second connection while it holds one, and nothing listens or notifies.
 
 mod alerts;
+mod drills;
 #[cfg(feature = "embedded-postgres")]
 mod embedded;
 mod endpoints;
@@ -21,6 +22,7 @@ mod sums;
 mod upkeep;
 
 pub use alerts::{Claim, DeliveryCounts, Lane, ReceiverRecord, Route};
+pub use drills::DrillRecord;
 pub use endpoints::{EndpointFacts, RegisteredEndpoint, RegisteredTenant};
 pub use evidence::{Access, Act, EvidenceFacts, EvidenceState, Resealed};
 pub use findings::{DonorRecord, FindingRecord, JointFinding, Part, Relation};

@@ -56,6 +56,7 @@ pub(crate) fn receiver(name: &str, kind: Kind) -> Receiver {
             min_severity: Severity::Info,
             endpoints: Vec::new(),
             kinds: Vec::new(),
+            drills: true,
         },
         quiet: None,
         group_wait: Pause::from_secs(30),

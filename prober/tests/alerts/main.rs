@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod desk;
+mod drill;
 mod killed;
 mod mail;
 #[path = "../support/mod.rs"]

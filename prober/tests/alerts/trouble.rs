@@ -110,6 +110,7 @@ async fn what_is_given_up_after_a_day_is_told_to_the_others_once() {
             min_severity: Severity::Critical,
             endpoints: vec!["kimi".to_owned()],
             kinds: vec!["leak".to_owned()],
+            drills: true,
         },
         ..webhook("picky", &inbox)
     };

@@ -12,7 +12,7 @@ use time::OffsetDateTime;
 const TURNS: u32 = 5;
 /// So long a test lasts.
 const TEST: time::Duration = time::Duration::minutes(5);
-/// So long it is told that a receiver is in trouble.
+/// So long it is told that a receiver is in trouble, or a drill failed.
 const UNDELIVERED: time::Duration = time::Duration::hours(4);
 /// Most alerts of a request.
 const MOST_ALERTS: usize = 100;
@@ -74,7 +74,7 @@ impl Alertmanager {
         match &notice.subject {
             Subject::Incident(_, incident) if incident.state == "resolved" => notice.at,
             Subject::Incident(..) => now + self.resend_every * TURNS,
-            Subject::Undelivered { .. } => notice.at + UNDELIVERED,
+            Subject::Undelivered { .. } | Subject::DrillFailed { .. } => notice.at + UNDELIVERED,
             Subject::Test { .. } => notice.at + TEST,
         }
     }
@@ -83,20 +83,32 @@ impl Alertmanager {
 fn starts_at(notice: &Notice) -> OffsetDateTime {
     match &notice.subject {
         Subject::Incident(_, incident) => incident.opened_at,
-        Subject::Undelivered { .. } | Subject::Test { .. } => notice.at,
+        Subject::Undelivered { .. } | Subject::DrillFailed { .. } | Subject::Test { .. } => {
+            notice.at
+        }
     }
 }
 
 fn labels(notice: &Notice) -> Value {
     let severity = notice.severity().as_str();
     match &notice.subject {
-        Subject::Incident(_, incident) => json!({
-            "alertname": format!("TenantIsolation{}", camel(&incident.kind)),
-            "severity": severity, "endpoint": incident.endpoint, "kind": incident.kind,
-            "signature": incident.signature, "incident": incident.uid,
-        }),
+        Subject::Incident(_, incident) => {
+            let name = if incident.drill {
+                "Drill".to_owned()
+            } else {
+                camel(&incident.kind)
+            };
+            json!({
+                "alertname": format!("TenantIsolation{name}"),
+                "severity": severity, "endpoint": incident.endpoint, "kind": incident.kind,
+                "signature": incident.signature, "incident": incident.uid,
+            })
+        }
         Subject::Undelivered { receiver, .. } => json!({
             "alertname": "TenantIsolationAlertsUndelivered", "severity": severity, "receiver": receiver,
+        }),
+        Subject::DrillFailed { endpoint, .. } => json!({
+            "alertname": "TenantIsolationDrillFailed", "severity": severity, "endpoint": endpoint,
         }),
         Subject::Test { .. } => json!({
             "alertname": "TenantIsolationTest", "severity": severity,

@@ -65,7 +65,9 @@ impl Email {
                 Subject::Incident(_, incident) => {
                     Some(format!("<{}@prober.invalid>", incident.uid))
                 }
-                Subject::Undelivered { .. } | Subject::Test { .. } => None,
+                Subject::Undelivered { .. }
+                | Subject::DrillFailed { .. }
+                | Subject::Test { .. } => None,
             },
             _ => None,
         };

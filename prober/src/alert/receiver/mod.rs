@@ -227,7 +227,13 @@ mod tests {
             incident.endpoint = "e".repeat(63);
             incident.who = Some("W".repeat(5_000));
         }
-        let other = [samples::undelivered("pager"), samples::test(), long.clone()];
+        let other = [
+            samples::undelivered("pager"),
+            samples::drill(),
+            samples::drill_failed(),
+            samples::test(),
+            long.clone(),
+        ];
         let mut all: Vec<Vec<Envelope>> = incidents
             .chain(other)
             .map(|notice| vec![envelope(notice)])

@@ -61,9 +61,9 @@ impl PagerDuty {
 /// What is done with the incident of a notice. One that a test made is over at once.
 fn actions(notice: &Notice) -> &'static [&'static str] {
     match &notice.subject {
-        Subject::Incident(What::Opened | What::Reopened, _) | Subject::Undelivered { .. } => {
-            &["trigger"]
-        }
+        Subject::Incident(What::Opened | What::Reopened, _)
+        | Subject::Undelivered { .. }
+        | Subject::DrillFailed { .. } => &["trigger"],
         Subject::Incident(What::Acknowledged, _) => &["acknowledge"],
         Subject::Incident(What::Resolved, _) => &["resolve"],
         Subject::Test { .. } => &["trigger", "resolve"],
@@ -74,6 +74,7 @@ fn key(notice: &Notice) -> String {
     match &notice.subject {
         Subject::Incident(_, incident) => format!("tenant-isolation/{}", incident.uid),
         Subject::Undelivered { receiver, .. } => format!("tenant-isolation/receiver/{receiver}"),
+        Subject::DrillFailed { endpoint, .. } => format!("tenant-isolation/drill/{endpoint}"),
         Subject::Test { .. } => "tenant-isolation/test".to_owned(),
     }
 }
@@ -81,13 +82,16 @@ fn key(notice: &Notice) -> String {
 fn source(notice: &Notice) -> &str {
     match &notice.subject {
         Subject::Incident(_, incident) => &incident.endpoint,
+        Subject::DrillFailed { endpoint, .. } => endpoint,
         Subject::Undelivered { .. } | Subject::Test { .. } => "prober",
     }
 }
 
 fn class(notice: &Notice) -> &str {
     match &notice.subject {
+        Subject::Incident(_, incident) if incident.drill => "drill",
         Subject::Incident(_, incident) => &incident.kind,
+        Subject::DrillFailed { .. } => "drill_failed",
         Subject::Undelivered { .. } => "undelivered",
         Subject::Test { .. } => "test",
     }

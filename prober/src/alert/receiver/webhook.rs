@@ -104,10 +104,14 @@ fn event(notice: &Notice, site: Option<&str>) -> Value {
                 "kind": incident.kind, "signature": incident.signature, "state": incident.state,
                 "opened_at": moment(incident.opened_at), "last_finding_at": moment(incident.last_finding_at),
                 "findings": incident.findings, "reopened": incident.reopened, "by": incident.who,
+                "drill": incident.drill,
             });
         }
         Subject::Undelivered { receiver, because } => {
             data["receiver"] = json!({ "name": receiver, "because": because });
+        }
+        Subject::DrillFailed { endpoint, because } => {
+            data["drill"] = json!({ "endpoint": endpoint, "because": because });
         }
         Subject::Test { who } => data["test"] = json!({ "by": who }),
     }

@@ -4,6 +4,7 @@ mod alerts;
 mod api;
 mod budget;
 mod connection;
+mod drill;
 mod endpoint;
 mod evidence;
 mod extras;
@@ -52,6 +53,7 @@ pub(super) fn config(
     let incidents = check.incidents(&raw.incidents.table());
     let alerts = check.alerts(&raw.alerts.table());
     let receivers = check.receivers(raw);
+    let drill = check.drill(&raw.drill.table());
     let log = check.log(&raw.log.table());
     let endpoints = check.endpoints(raw);
     let scenarios = check.scenarios(raw);
@@ -79,6 +81,7 @@ pub(super) fn config(
         incidents: incidents?,
         alerts: alerts?,
         receivers: receivers?,
+        drill: drill?,
         log: log?,
         endpoints,
         scenarios: scenarios?,

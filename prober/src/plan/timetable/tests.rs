@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::config::{Alerts, Database, Evidence, Fleet, Log, LogFormat, Serve, Spool, Store};
+use crate::drill;
 use crate::incident::Rules;
 use crate::scenario::{Load, Recipe};
 use crate::store::Retention;
@@ -61,6 +62,11 @@ fn config(scenarios: Vec<Scenario>) -> Config {
             retention: Duration::from_secs(90 * 24 * 3_600),
         },
         receivers: Vec::new(),
+        drill: drill::Settings {
+            every: None,
+            at: Duration::ZERO,
+            deadline: Duration::from_secs(300),
+        },
         log: Log {
             format: LogFormat::Human,
             level: tracing::Level::INFO,

@@ -28,6 +28,13 @@ struct UndeliveredNotice {
     because: String,
 }
 
+/// What is told of a drill that failed.
+#[derive(Deserialize)]
+struct DrillNotice {
+    endpoint: String,
+    because: String,
+}
+
 /// What an alert tells.
 fn notice(row: &PgRow) -> Result<Notice, StoreError> {
     let act = "read what an alert tells";
@@ -36,6 +43,10 @@ fn notice(row: &PgRow) -> Result<Notice, StoreError> {
         let Json(UndeliveredNotice { receiver, because }) =
             row.try_get("notice").map_err(query_error(act))?;
         Subject::Undelivered { receiver, because }
+    } else if what == "drill_failed" {
+        let Json(DrillNotice { endpoint, because }) =
+            row.try_get("notice").map_err(query_error(act))?;
+        Subject::DrillFailed { endpoint, because }
     } else {
         let what = What::of(&what).ok_or(StoreError::Range {
             what: "what an alert is about",

@@ -45,7 +45,7 @@ async fn reopen(connection: &mut PgConnection, id: IncidentId) -> Result<(), Sto
 }
 
 /// Notes who acknowledged or resolved an incident.
-async fn set_state(
+pub(super) async fn set_state(
     connection: &mut PgConnection,
     id: IncidentId,
     state: State,
@@ -74,16 +74,16 @@ async fn set_state(
 }
 
 /// Something that became of an incident, to be recorded.
-struct Event<'a> {
-    incident: IncidentId,
-    at: OffsetDateTime,
-    what: &'a str,
-    who: Option<&'a str>,
-    note: Option<&'a str>,
+pub(super) struct Event<'a> {
+    pub(super) incident: IncidentId,
+    pub(super) at: OffsetDateTime,
+    pub(super) what: &'a str,
+    pub(super) who: Option<&'a str>,
+    pub(super) note: Option<&'a str>,
 }
 
 impl Event<'_> {
-    async fn record(&self, connection: &mut PgConnection) -> Result<(), StoreError> {
+    pub(super) async fn record(&self, connection: &mut PgConnection) -> Result<(), StoreError> {
         sqlx::query(
             "/* incident_event */
              insert into incident_events (incident_id, at, what, who, note) values ($1, $2, $3, $4, $5)",

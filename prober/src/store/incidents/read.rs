@@ -65,7 +65,8 @@ const COLUMNS: &str = "incidents.id, endpoints.name as endpoint, kind, signature
                        findings, reopened, acknowledged_at, acknowledged_by, resolved_at, resolved_by";
 
 impl Store {
-    /// Incidents, those with the newest findings first; those that are resolved only if `all` are wanted.
+    /// Incidents, those with the newest findings first; those that are resolved only if `all` are wanted, and none of
+    /// drills.
     ///
     /// # Errors
     /// When the database fails.
@@ -73,7 +74,7 @@ impl Store {
         let act = "list incidents";
         let query = format!(
             "/* incidents */ select {COLUMNS} from incidents join endpoints on endpoints.id = endpoint_id
-             where $1 or state <> 'resolved' order by last_finding_at desc, incidents.id desc"
+             where ($1 or state <> 'resolved') and not is_drill order by last_finding_at desc, incidents.id desc"
         );
         let rows = sqlx::query(sqlx::AssertSqlSafe(query))
             .bind(all)

@@ -84,10 +84,16 @@ impl Check<'_> {
         let min_severity = self.choice(&raw.min_severity, Severity::Info, &Severity::NAMES);
         let endpoints = self.known_names(&raw.endpoints, endpoints, "endpoint");
         let kinds = self.known_names(&raw.kinds, &Finding::KINDS, "kind of finding");
+        let drills = match &raw.drills {
+            Field::Absent => Some(true),
+            Field::Wrong => None,
+            Field::Given(at) => Some(at.value),
+        };
         Some(Filter {
             min_severity: min_severity?,
             endpoints: endpoints?,
             kinds: kinds?,
+            drills: drills?,
         })
     }
 
