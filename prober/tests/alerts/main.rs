@@ -1,6 +1,7 @@
 //! What becomes of incidents reaches receivers: at least once, in order, and whatever happens in between.
 #![allow(clippy::unwrap_used)]
 
+mod alertmanager;
 mod desk;
 mod drill;
 mod killed;
