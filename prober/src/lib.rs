@@ -24,6 +24,7 @@ pub mod incident;
 pub mod judge;
 pub mod length;
 pub mod logging;
+pub mod metrics;
 pub mod plan;
 pub mod round;
 pub mod scenario;

@@ -7,6 +7,7 @@ use super::{Next, Notice};
 use crate::backoff::Backoff;
 use crate::clock::Clock;
 use crate::errors;
+use crate::metrics::Metrics;
 use crate::store::{Claim, Lane, Route, Store, StoreError};
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,6 +31,7 @@ pub struct Dispatcher {
     receivers: Arc<Vec<(Receiver, Sender)>>,
     site: Option<String>,
     chance: fn() -> f64,
+    metrics: Metrics,
     /// Attempts; what came of them they record themselves.
     under_way: JoinSet<()>,
     /// When it was last noted that this prober lives.
@@ -58,9 +60,16 @@ impl Dispatcher {
             receivers: Arc::new(receivers?),
             site,
             chance,
+            metrics: Metrics::new(),
             under_way: JoinSet::new(),
             seen_at: None,
         })
+    }
+
+    /// Tells these metrics what comes of attempts.
+    #[must_use]
+    pub fn with_metrics(self, metrics: Metrics) -> Self {
+        Self { metrics, ..self }
     }
 
     /// Works until told to stop; what waits then has a moment to leave.
@@ -144,6 +153,7 @@ impl Dispatcher {
                 let attempt = Attempt {
                     store: self.store.clone(),
                     clock: Arc::clone(&self.clock),
+                    metrics: self.metrics.clone(),
                     sender: sender.clone(),
                     claim,
                     chance: (self.chance)(),
@@ -251,6 +261,7 @@ fn lane(receiver: &Receiver, urgent: bool) -> Lane {
 struct Attempt {
     store: Store,
     clock: Arc<dyn Clock>,
+    metrics: Metrics,
     sender: Sender,
     claim: Claim,
     chance: f64,
@@ -279,6 +290,7 @@ impl Attempt {
 
     fn tell(&self, next: &Next) {
         let receiver = &self.claim.receiver;
+        self.metrics.attempted(receiver, next);
         let alerts = self.claim.envelopes.len();
         match next {
             Next::Delivered => tracing::info!(receiver, alerts, "alert delivered"),

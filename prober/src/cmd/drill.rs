@@ -9,6 +9,7 @@ use crate::config::Config;
 use crate::drill::{Conductor, Progress};
 use crate::errors;
 use crate::ids::DrillId;
+use crate::metrics::Metrics;
 use crate::round::Executor;
 use crate::store::{DrillRecord, Store};
 use canary_gen::key_file;
@@ -60,6 +61,7 @@ pub async fn run(args: Args) -> Result<ExitCode, CommandError> {
         clock: Arc::clone(&clock),
         patience: PATIENCE,
         observer: progress::none(),
+        metrics: Metrics::new(),
         tenure: None,
         stop: stop.clone(),
     };

@@ -4,6 +4,7 @@ use super::once::{PATIENCE, random_seed};
 use super::{CommandError, ConfigArg, Format, exit, keeper, location, print, progress, signals};
 use crate::clock::SystemClock;
 use crate::config::{Config, Endpoint, Scenario};
+use crate::metrics::Metrics;
 use crate::round::{Executor, LimitReport, RoundOrder, SEED_BITS, Session};
 use crate::scenario::Recipe;
 use crate::store::Store;
@@ -57,6 +58,7 @@ pub async fn run(args: Args) -> Result<ExitCode, CommandError> {
         clock: clock.clone(),
         patience: PATIENCE,
         observer: progress::bars(),
+        metrics: Metrics::new(),
         tenure: None,
         stop,
     };

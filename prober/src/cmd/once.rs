@@ -5,6 +5,7 @@ use super::{
 };
 use crate::clock::SystemClock;
 use crate::config::{Config, Endpoint, Scenario};
+use crate::metrics::Metrics;
 use crate::round::{Executor, RoundError, RoundOrder, RoundReport, SEED_BITS, Session};
 use crate::store::Store;
 use canary_gen::key_file;
@@ -57,6 +58,7 @@ pub async fn run(args: Args) -> Result<ExitCode, CommandError> {
         clock,
         patience: PATIENCE,
         observer: progress::bars(),
+        metrics: Metrics::new(),
         tenure: None,
         stop,
     };

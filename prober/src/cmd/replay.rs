@@ -5,6 +5,7 @@ use super::{CommandError, ConfigArg, Format, keeper, location, progress, say, si
 use crate::clock::SystemClock;
 use crate::config::{Config, Scenario};
 use crate::ids::RoundId;
+use crate::metrics::Metrics;
 use crate::round::{Executor, Replay, RoundOrder, RoundReport, Session};
 use crate::scenario::Order;
 use crate::store::{RoundRecord, Store};
@@ -71,6 +72,7 @@ pub async fn run(args: Args) -> Result<ExitCode, CommandError> {
         clock,
         patience: PATIENCE,
         observer: progress::bars(),
+        metrics: Metrics::new(),
         tenure: None,
         stop,
     };

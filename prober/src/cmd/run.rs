@@ -9,6 +9,7 @@ use crate::clock::{Clock, SystemClock};
 use crate::config::{Config, name};
 use crate::drill::Conductor;
 use crate::errors;
+use crate::metrics::{Metrics, keep_surveying};
 use crate::round::{Executor, SEED_BITS};
 use crate::serve::{self, Health};
 use crate::spool::{Room, Spooler};
@@ -51,17 +52,30 @@ pub async fn run(args: Args) -> Result<ExitCode, CommandError> {
     let ring = key_file::load(&config.key_ring_file)?;
     let stop = signals::stop_token()?;
     let instance = Instance::open(&config.data_dir, random_seed())?;
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let metrics = Metrics::new();
+    metrics.configure(&config, &[]);
+    metrics.config_taken(clock.now(), false);
     let spool = Spooler::open(&config.data_dir.join("spool"), room(&config))?;
+    metrics.watch_spool(spool.clone());
     let health = Health::new(spool.clone());
     let served = CancellationToken::new();
-    let server = serve_health(&config, health.clone(), served.clone()).await?;
+    let server = serve(&config, health.clone(), metrics.clone(), served.clone()).await?;
     let Some(store) = open_store(&config, &stop).await? else {
         return Ok(ExitCode::from(exit::CLEAN));
     };
     health.opened(store.clone());
-    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let label = ring.minting().id().to_string();
-    let dispatcher = dispatcher(&config, &store, &clock)?;
+    let dispatcher = dispatcher(&config, &store, &clock)?.with_metrics(metrics.clone());
+    let (_configs, changes) = tokio::sync::watch::channel(Arc::clone(&config));
+    let surveyed = CancellationToken::new();
+    let survey = tokio::spawn(keep_surveying(
+        store.clone(),
+        metrics.clone(),
+        changes,
+        Arc::clone(&clock),
+        surveyed.clone(),
+    ));
     let executor = Executor {
         store: store.clone(),
         spool: Some(spool),
@@ -71,6 +85,7 @@ pub async fn run(args: Args) -> Result<ExitCode, CommandError> {
         clock: Arc::clone(&clock),
         patience: PATIENCE,
         observer: progress::none(),
+        metrics: metrics.clone(),
         tenure: None,
         stop: stop.clone(),
     };
@@ -122,6 +137,13 @@ pub async fn run(args: Args) -> Result<ExitCode, CommandError> {
             "telling receivers of incidents ended abnormally"
         );
     }
+    surveyed.cancel();
+    if let Err(error) = survey.await {
+        tracing::error!(
+            error = errors::chain(&error),
+            "looking up what the database holds ended abnormally"
+        );
+    }
     served.cancel();
     if let Some(server) = server {
         // What ended it is in the log.
@@ -167,9 +189,10 @@ fn room(config: &Config) -> Room {
 }
 
 /// Serves what tells how the prober is, if that is wanted, in a task that ends when it is told to.
-async fn serve_health(
+async fn serve(
     config: &Config,
     health: Health,
+    metrics: Metrics,
     stop: CancellationToken,
 ) -> Result<Option<JoinHandle<()>>, CommandError> {
     let Some(address) = config.serve.listen else {
@@ -180,9 +203,9 @@ async fn serve_health(
     let listener = bound.map_err(CommandError::io(act))?;
     let address = listener.local_addr();
     let address = address.map_err(CommandError::io("look up where it listens"))?;
-    tracing::info!(listen = %address, "serving /-/healthy and /-/ready");
+    tracing::info!(listen = %address, "serving /metrics, /-/healthy and /-/ready");
     Ok(Some(tokio::spawn(async move {
-        if let Err(error) = serve::serve(listener, health, stop).await {
+        if let Err(error) = serve::serve(listener, health, metrics, stop).await {
             tracing::error!(error = errors::chain(&error), "nothing is served any more");
         }
     })))

@@ -7,6 +7,7 @@ use crate::clock::Clock;
 use crate::errors;
 use crate::ids::DrillId;
 use crate::incident;
+use crate::metrics::Metrics;
 use crate::round::{Executor, RoundError, RoundOrder, Session, SessionError};
 use crate::store::{Store, StoreError};
 use std::io;
@@ -73,6 +74,8 @@ impl Conductor {
                 reopen_within: time::Duration::MIN,
                 ..executor.incidents
             },
+            // Nobody reads these: it is counted apart.
+            metrics: Metrics::new(),
             tenure: None,
             ..executor.clone()
         };

@@ -44,7 +44,7 @@ pub use extras::{Extras, ExtrasError, HeaderText, SharedId, check_header};
 pub use limits::{Limit, Limits, Wait};
 pub use outcome::{ConnectFailure, CutOff, Exchange, Outcome, Unsent, Usage};
 pub use place::{Place, Sink};
-pub use prompt::{Prepared, Prompt, Sender, prepare};
+pub use prompt::{Prepared, Prompt, Sender, SentBytes, prepare};
 pub use send::send;
 pub use tokenize::{TokenizeError, Tokenizing};
 

@@ -20,6 +20,8 @@ pub struct Exchange {
     pub request_bytes: u64,
     /// Bytes of the response body read.
     pub response_bytes: u64,
+    /// From the request's first byte (the connection stands) to the head of the response.
+    pub ttfb: Option<Duration>,
     /// From the request's first byte (the connection stands) to the answer's first text.
     pub ttft: Option<Duration>,
     /// From the first attempt to connect to the end.
@@ -54,6 +56,7 @@ impl Default for Exchange {
             finish_reason: None,
             request_bytes: 0,
             response_bytes: 0,
+            ttfb: None,
             ttft: None,
             duration: Duration::ZERO,
             model: None,

@@ -47,9 +47,29 @@ pub struct Prepared {
     source: Source,
     content_length: u64,
     digest: Vec<u8>,
+    sent: SentBytes,
+}
+
+/// Tells how much of a request's body has been handed to the connection, also once nobody waits for its response
+/// any more.
+#[derive(Clone, Debug, Default)]
+pub struct SentBytes(Arc<AtomicU64>);
+
+impl SentBytes {
+    /// So many bytes so far.
+    #[must_use]
+    pub fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
 }
 
 impl Prepared {
+    /// Tells how much of it has left.
+    #[must_use]
+    pub fn sent(&self) -> SentBytes {
+        self.sent.clone()
+    }
+
     /// The body's exact length in bytes.
     #[must_use]
     pub fn content_length(&self) -> u64 {
@@ -59,7 +79,7 @@ impl Prepared {
     /// The body for the wire, and the ends through which its progress can be watched.
     pub(super) fn into_body(self) -> (PromptBody, Progress) {
         let (began, begun) = oneshot::channel();
-        let sent = Arc::new(AtomicU64::new(0));
+        let sent = self.sent;
         let body = PromptBody {
             pieces: Mutex::new(self.source.pieces()),
             held: None,
@@ -68,7 +88,7 @@ impl Prepared {
             left: self.content_length,
             digest: self.digest,
             began: Some(began),
-            sent: Arc::clone(&sent),
+            sent: sent.clone(),
         };
         (body, Progress { begun, sent })
     }
@@ -79,7 +99,7 @@ pub(super) struct Progress {
     /// Ready when the connection stands and the body is asked for.
     pub(super) begun: oneshot::Receiver<()>,
     /// Bytes handed to the connection.
-    pub(super) sent: Arc<AtomicU64>,
+    pub(super) sent: SentBytes,
 }
 
 /// Makes a request ready: goes through the prompt once, counts the body and shows every byte of it,
@@ -122,6 +142,7 @@ pub fn prepare(
         source,
         content_length,
         digest: hasher.finish().as_ref().to_vec(),
+        sent: SentBytes::default(),
     }
 }
 
@@ -206,7 +227,7 @@ pub(super) struct PromptBody {
     left: u64,
     digest: Vec<u8>,
     began: Option<oneshot::Sender<()>>,
-    sent: Arc<AtomicU64>,
+    sent: SentBytes,
 }
 
 impl PromptBody {
@@ -243,7 +264,7 @@ impl PromptBody {
             return Err(PromptChanged);
         }
         self.left -= length;
-        self.sent.fetch_add(length, Ordering::Relaxed);
+        self.sent.0.fetch_add(length, Ordering::Relaxed);
         Ok(Some(piece))
     }
 }

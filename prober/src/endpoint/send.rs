@@ -11,7 +11,6 @@ use super::reader::{Flow, ResponseReader};
 use http_body_util::BodyExt as _;
 use std::future::Future;
 use std::pin::pin;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until, timeout_at};
@@ -45,11 +44,12 @@ pub async fn send(client: &TenantClient, prepared: Prepared, sink: &mut dyn Sink
         .headers(headers)
         .body(reqwest::Body::wrap(body));
     let head = await_head(request.send(), &mut progress.begun, &timing).await;
-    let sent = || progress.sent.load(Ordering::Relaxed);
+    let sent = || progress.sent.get();
     let (response, begun) = match head {
         Ok(head) => head,
         Err(outcome) => return timing.failed(outcome, sent()),
     };
+    let ttfb = begun.elapsed();
 
     let status = response.status().as_u16();
     let mut reader = ResponseReader::new(&asked, &limits, status, response.headers(), sink);
@@ -63,6 +63,7 @@ pub async fn send(client: &TenantClient, prepared: Prepared, sink: &mut dyn Sink
         finish_reason: facts.finish_reason,
         request_bytes: sent(),
         response_bytes: reading.body_bytes,
+        ttfb: Some(ttfb),
         ttft: first_text.map(|at| at.saturating_duration_since(begun)),
         duration: timing.started.elapsed(),
         model: facts.model,

@@ -74,6 +74,14 @@ pub enum SkipReason {
 }
 
 impl SkipReason {
+    /// All of them.
+    pub const ALL: [Self; 4] = [
+        Self::StillRunning,
+        Self::Late,
+        Self::OverBudget,
+        Self::KeptForOthers,
+    ];
+
     /// The name in tables and output.
     #[must_use]
     pub fn as_str(self) -> &'static str {

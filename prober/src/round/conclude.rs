@@ -6,11 +6,12 @@ use super::listener::Heard;
 use super::locate::Received;
 use super::probe::{Going, ProbeError};
 use super::report::{FindingReport, Receiver, finding, name_incidents};
-use super::{Event, Session};
+use super::{Event, Executor, Session};
 use crate::budget::Cost;
 use crate::endpoint::{Exchange, Outcome};
 use crate::evidence::{Binding, Sealed};
-use crate::judge::{self, Case, ProbeResult};
+use crate::judge::{self, Case, Finding, ProbeResult, Verdict};
+use crate::metrics;
 use crate::scenario::{PlannedProbe, Role};
 use crate::store::{FindingRecord, ProbeRecord, SentRecord, Usage};
 use canary_gen::{DocumentSpec, Question, Slot};
@@ -73,6 +74,7 @@ impl Going {
             };
             seal(executor, of, &recorder)
         });
+        self.count_verdict(&verdict, &findings);
         let own_canaries = judge::recalled(&case);
         let depths = judge::recall_by_depth(&case);
         let received = Received {
@@ -156,6 +158,27 @@ impl Going {
             limit,
             length_error: length_error(planned, &exchange),
         })
+    }
+}
+
+impl Going {
+    /// Tells the metrics what it turned out to be. What only measures tokens is not counted.
+    fn count_verdict(&self, verdict: &Verdict, findings: &[Finding]) {
+        let Executor { metrics, clock, .. } = &self.executor;
+        let endpoint = &self.session.endpoint.name;
+        for finding in findings {
+            metrics.found(endpoint, finding);
+        }
+        if self.planned.role == Role::Calibration && *verdict != Verdict::Leak {
+            return;
+        }
+        metrics.judged(&metrics::JudgedProbe {
+            endpoint,
+            scenario: &self.scenario,
+            verdict: verdict.as_str(),
+            reason: verdict.reason(),
+            at: clock.now(),
+        });
     }
 }
 

@@ -53,6 +53,20 @@ pub enum Fact {
     },
 }
 
+impl Fact {
+    /// The name of its kind.
+    fn as_str(&self) -> &'static str {
+        match self {
+            Self::Charged { .. } => "charged",
+            Self::Sent(_) => "sent",
+            Self::Judged(_) => "judged",
+            Self::Ended(_) => "ended",
+            Self::Limit { .. } => "limit",
+            Self::Build { .. } => "build",
+        }
+    }
+}
+
 /// A judged probe. Who planted what leaked is looked up when it is recorded.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct JudgedProbe {
@@ -78,6 +92,10 @@ pub struct Recorded {
 impl Executor {
     /// Records a fact in the database.
     pub(super) async fn record(&self, fact: &Fact) -> Result<Recorded, StoreError> {
+        self.metrics.timed(fact.as_str(), self.write(fact)).await
+    }
+
+    async fn write(&self, fact: &Fact) -> Result<Recorded, StoreError> {
         let store = &self.store;
         let mut recorded = Recorded::default();
         match fact {

@@ -9,6 +9,7 @@ use crate::scenario::{self, Fate, LimitSearch, PlannedProbe, Recipe, Role, Sched
 use canary_gen::Seed;
 use serde::Serialize;
 use std::fmt;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// A canary every so many tokens.
@@ -89,6 +90,7 @@ impl Executor {
             executor: self,
             session,
             scenario: order.scenario,
+            name: Arc::from(order.scenario.name.as_str()),
             recipe: plan.recipe.clone(),
             id,
             report: session.empty_report(id, order),

@@ -4,10 +4,12 @@
 use crate::endpoint::{Digest, Hasher, Place, Sink};
 use crate::evidence::Recorder;
 use crate::judge::Seen;
+use crate::metrics::Scanned;
 use canary_gen::scan::Effort;
 use canary_gen::{Identity, KeyId, KeyRing, Scanner, Sighting};
 use reqwest::header::HeaderMap;
 use std::collections::{BTreeMap, HashMap};
+use std::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 /// A response full of canaries must not fill our memory; this many different ones prove enough.
@@ -32,6 +34,8 @@ pub(super) struct Listener {
     waiting: Option<(u32, CancellationToken)>,
     /// Takes down the response, where evidence is kept.
     recorder: Option<Recorder>,
+    scanned: Scanned,
+    body_bytes: u64,
 }
 
 /// What was heard of a response.
@@ -42,6 +46,10 @@ pub(super) struct Heard {
     pub(super) answer: Option<Digest>,
     /// The response, where evidence is kept.
     pub(super) recorder: Option<Recorder>,
+    /// What scanning took.
+    pub(super) scanned: Scanned,
+    /// How long its body was, unpacked.
+    pub(super) body_bytes: u64,
 }
 
 impl Listener {
@@ -56,6 +64,8 @@ impl Listener {
             pieces: 0,
             waiting: None,
             recorder,
+            scanned: Scanned::default(),
+            body_bytes: 0,
         }
     }
 
@@ -68,11 +78,13 @@ impl Listener {
 
     /// Ends every text and hands out what was seen.
     pub(super) fn finish(mut self) -> Heard {
+        let begun = Instant::now();
         let mut found = Vec::new();
         for (place, scanner) in std::mem::take(&mut self.scanners) {
             scanner.finish(&mut found);
             self.note(&place, &mut found);
         }
+        self.scanned.took += begun.elapsed();
         if self.overflowed > 0 {
             tracing::warn!(
                 sightings.dropped = self.overflowed,
@@ -89,6 +101,8 @@ impl Listener {
             seen: self.seen.into_values().collect(),
             answer: has_words.then(|| words.finish()),
             recorder: self.recorder,
+            scanned: self.scanned,
+            body_bytes: self.body_bytes,
         }
     }
 
@@ -151,10 +165,14 @@ impl Sink for Listener {
     }
 
     fn piece(&mut self, place: &Place, bytes: &[u8]) {
-        if let (Place::RawBody, Some(recorder)) = (place, &mut self.recorder) {
-            recorder.body(bytes);
+        if *place == Place::RawBody {
+            self.body_bytes += bytes.len() as u64;
+            if let Some(recorder) = &mut self.recorder {
+                recorder.body(bytes);
+            }
         }
         self.hear(place, bytes);
+        let begun = Instant::now();
         let mut found = Vec::new();
         if !self.scanners.contains_key(place) {
             let scanner = Scanner::new(self.ring.clone());
@@ -177,5 +195,7 @@ impl Sink for Listener {
         if !found.is_empty() {
             self.note(place, &mut found);
         }
+        self.scanned.bytes += bytes.len() as u64;
+        self.scanned.took += begun.elapsed();
     }
 }

@@ -44,6 +44,7 @@ use crate::config::Scenario;
 use crate::evidence::Keeper;
 use crate::ids::RoundId;
 use crate::incident;
+use crate::metrics::Metrics;
 use crate::scenario::{self, Order, PlannedProbe, Role, Schedule};
 use crate::spool::Spooler;
 use crate::store::{NewProbe, NewRound, SkippedRound, Store, StoreError};
@@ -164,6 +165,8 @@ pub struct Executor {
     pub patience: Duration,
     /// Shows progress.
     pub observer: Observer,
+    /// Is told what happens, for Prometheus.
+    pub metrics: Metrics,
     /// The right to probe the endpoint, for rounds that are due; `None` for those started by hand.
     pub tenure: Option<Arc<Tenure>>,
     /// When it is cancelled, no further step begins; the probes under way end within their limits,
@@ -206,6 +209,7 @@ impl Executor {
             executor: self,
             session,
             scenario: order.scenario,
+            name: Arc::from(order.scenario.name.as_str()),
             recipe: plan.recipe,
             id,
             report: session.empty_report(id, order),
@@ -226,7 +230,11 @@ impl Executor {
     /// # Errors
     /// When the database fails for longer than we wait.
     pub async fn record_skip(&self, skipped: &SkippedRound) -> Result<(), StoreError> {
-        self.patiently(|| self.store.skip_round(skipped)).await
+        let skipped = || {
+            let skipped = self.store.skip_round(skipped);
+            self.metrics.timed("skip", skipped)
+        };
+        self.patiently(skipped).await
     }
 
     async fn begin(
@@ -251,7 +259,11 @@ impl Executor {
         };
         self.patiently(|| self.store.register_key(key, round.started_at))
             .await?;
-        self.patiently(|| self.store.begin_round(&round)).await
+        let begun = || {
+            let begun = self.store.begin_round(&round);
+            self.metrics.timed("begin", begun)
+        };
+        self.patiently(begun).await
     }
 
     async fn number(
@@ -271,8 +283,11 @@ impl Executor {
             })
             .collect();
         let now = self.clock.now();
-        self.patiently(|| self.store.plan_probes(round, &probes, now))
-            .await
+        let planned = || {
+            let planned = self.store.plan_probes(round, &probes, now);
+            self.metrics.timed("plan", planned)
+        };
+        self.patiently(planned).await
     }
 
     /// Whether requests may leave: nobody else can have the endpoint, and what they bring can be kept.

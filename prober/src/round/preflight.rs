@@ -1,8 +1,10 @@
 //! The pre-flight scan of an outgoing body.
 
+use crate::metrics::Scanned;
 use canary_gen::scan::{Effort, Search};
 use canary_gen::{Form, KeyRing, ProbeNumber, Scanner, Sighting, TenantNumber};
 use std::fmt;
+use std::time::Instant;
 
 /// What the scan of an outgoing body must show: exactly the canaries that were woven in. Then a
 /// foreign canary in a response was not sent by us, and the scanner is known to see what we plant.
@@ -36,6 +38,7 @@ impl fmt::Display for Preflight {
 pub(super) struct Check {
     scanner: Scanner,
     tally: Tally,
+    scanned: Scanned,
 }
 
 struct Tally {
@@ -62,25 +65,37 @@ impl Check {
                 own: 0,
                 foreign: 0,
             },
+            scanned: Scanned::default(),
         }
     }
 
     pub(super) fn push(&mut self, bytes: &[u8]) {
+        let begun = Instant::now();
         let mut found = Vec::new();
         self.scanner.push(bytes, &mut found);
         self.tally.count(&found);
+        self.scanned.bytes += bytes.len() as u64;
+        self.scanned.took += begun.elapsed();
     }
 
-    pub(super) fn finish(self, planted: u64) -> Preflight {
-        let Self { scanner, mut tally } = self;
+    /// What it showed, and what that took.
+    pub(super) fn finish(self, planted: u64) -> (Preflight, Scanned) {
+        let Self {
+            scanner,
+            mut tally,
+            mut scanned,
+        } = self;
+        let begun = Instant::now();
         let mut found = Vec::new();
         scanner.finish(&mut found);
         tally.count(&found);
-        Preflight {
+        scanned.took += begun.elapsed();
+        let preflight = Preflight {
             planted,
             own: tally.own,
             foreign: tally.foreign,
-        }
+        };
+        (preflight, scanned)
     }
 }
 
@@ -123,7 +138,7 @@ mod tests {
             ProbeNumber::new(7).unwrap(),
         );
         body.iter().for_each(|piece| check.push(piece.as_bytes()));
-        check.finish(2)
+        check.finish(2).0
     }
 
     #[test]

@@ -12,6 +12,7 @@ use crate::budget::{self, Cost, Measured};
 use crate::endpoint::{self, Exchange, Prepared, SharedId};
 use crate::evidence::Keeper;
 use crate::ids::RoundId;
+use crate::metrics::{Moved, Scanned, Text};
 use crate::scenario::{Cancel, Need, PlannedProbe, Recipe};
 use crate::store::{SentRecord, StoreError};
 use canary_gen::document::Summary;
@@ -50,6 +51,8 @@ pub(super) struct Going {
     pub(super) executor: Executor,
     pub(super) session: Session,
     pub(super) round: RoundId,
+    /// The name of the round's scenario.
+    pub(super) scenario: Arc<str>,
     /// What the round does, of which fields that carry a name are a part.
     pub(super) recipe: Recipe,
     pub(super) planned: PlannedProbe,
@@ -61,6 +64,7 @@ pub(super) struct Going {
 struct Ready {
     prepared: Prepared,
     document: Summary,
+    scanned: Scanned,
     preflight: Preflight,
 }
 
@@ -78,6 +82,7 @@ impl Going {
         let determined = self.document.determined(executor, session, *round).await;
         let Determined { spec, counted } = determined;
         let ready = self.weave(spec).await?;
+        executor.metrics.scanned(Text::Request, ready.scanned);
         if !ready.preflight.is_good() {
             tracing::error!(
                 probe.id = number.get(),
@@ -107,7 +112,9 @@ impl Going {
         place.begin().await;
         sleep(Duration::from_millis(planned.after_ms.into())).await;
         executor.may_send()?;
+        let sent_bytes = ready.prepared.sent();
         let (exchange, heard) = self.send(ready.prepared).await;
+        self.count(&sent, &exchange, &heard, sent_bytes.get());
         let woven = (&ready.document, tokens_estimated);
         let limit = learn(executor, session, planned, woven, counted, &exchange).await?;
         let cost = budget::settled(
@@ -141,7 +148,8 @@ impl Going {
         let cost = budget.prices.cost(prompt, planned.max_answer_tokens.into());
         let reserve = || {
             let store = &executor.store;
-            store.reserve(session.id(), sent.probe, cost, budget, sent.sent_at)
+            let reserved = store.reserve(session.id(), sent.probe, cost, budget, sent.sent_at);
+            executor.metrics.timed("reserve", reserved)
         };
         match executor.directly(reserve).await? {
             Some(true) => return Ok(cost),
@@ -199,10 +207,12 @@ impl Going {
             let prepared = endpoint::prepare(&target, &sender, prompt, most, observe);
             // Preparing went through the document to its end.
             let document = measured.get().copied().unwrap_or_default();
+            let (preflight, scanned) = check.finish(document.contents.canaries);
             Ready {
                 prepared,
                 document,
-                preflight: check.finish(document.contents.canaries),
+                scanned,
+                preflight,
             }
         })
         .await;
@@ -219,6 +229,10 @@ impl Going {
         let mut listener = Listener::new(self.executor.ring.clone(), recorder);
         let begun = Instant::now();
         let client = &self.session.clients[self.planned.tenant];
+        let in_flight = self
+            .executor
+            .metrics
+            .request_begun(&self.session.endpoint.name);
         let leaving = match self.planned.cancel {
             None => None,
             Some(Cancel::AfterMs(ms)) => {
@@ -238,7 +252,24 @@ impl Going {
             () = leave => Exchange::cancelled(begun.elapsed()),
             () = self.executor.must_not_send() => Exchange::cancelled(begun.elapsed()),
         };
+        drop(in_flight);
         (exchange, listener.finish())
+    }
+
+    /// Tells the metrics of it.
+    fn count(&self, sent: &SentRecord, exchange: &Exchange, heard: &Heard, sent_bytes: u64) {
+        let metrics = &self.executor.metrics;
+        let usage = exchange.usage.as_ref();
+        let is_whole = sent_bytes == sent.request_bytes;
+        let estimated = if is_whole { sent.tokens_estimated } else { 0 };
+        let moved = Moved {
+            sent_bytes,
+            received_bytes: heard.body_bytes,
+            sent_tokens: usage.map_or(estimated, |usage| usage.prompt_tokens),
+            received_tokens: usage.map_or(0, |usage| usage.completion_tokens),
+        };
+        metrics.request_ended(&self.session.endpoint.name, exchange, moved);
+        metrics.scanned(Text::Response, heard.scanned);
     }
 }
 

@@ -30,6 +30,8 @@ pub(super) struct Running<'a> {
     pub(super) executor: &'a Executor,
     pub(super) session: &'a Session,
     pub(super) scenario: &'a Scenario,
+    /// Its name, for the tasks of its probes.
+    pub(super) name: Arc<str>,
     pub(super) recipe: Recipe,
     pub(super) id: RoundId,
     pub(super) report: RoundReport,
@@ -96,6 +98,7 @@ impl Running<'_> {
                 executor: self.executor.clone(),
                 session: self.session.clone(),
                 round: self.id,
+                scenario: Arc::clone(&self.name),
                 recipe: self.recipe.clone(),
                 planned,
                 number,
@@ -160,6 +163,10 @@ impl Running<'_> {
         self.report.lengths_by = self.session.lengths().as_str();
         self.report.duration_ms = begun.elapsed().as_millis() as u64;
         let executor = self.executor;
+        let (endpoint, scenario) = (&self.session.endpoint.name, &self.scenario.name);
+        executor
+            .metrics
+            .round_ended(endpoint, scenario, verdict.as_str(), begun.elapsed());
         let (findings, evidence) = self.show(compared);
         let end = RoundEnd {
             round: self.id,
@@ -246,6 +253,8 @@ impl Running<'_> {
                 is_kept: is_recorded || evidence.iter().any(is_it),
             };
             let report = finding(&joint.clone().into(), &receiver);
+            let metrics = &self.executor.metrics;
+            metrics.found(&self.session.endpoint.name, &joint.finding);
             tracing::error!(
                 finding.kind = report.kind,
                 endpoint = self.session.endpoint.name,

@@ -1,9 +1,11 @@
-//! What `prober run` serves by HTTP: whether it lives, and whether it can do its work.
+//! What `prober run` serves by HTTP: whether it lives, whether it can do its work, and its metrics.
 
+mod metrics;
 mod ready;
 
 pub use ready::{Readiness, SpoolReadiness, SpoolState};
 
+use crate::metrics::Metrics;
 use crate::spool::Spooler;
 use crate::store::Store;
 use axum::extract::State;
@@ -46,12 +48,18 @@ impl Health {
 pub async fn serve(
     listener: TcpListener,
     health: Health,
+    metrics: Metrics,
     stop: CancellationToken,
 ) -> io::Result<()> {
     let router = Router::new()
         .route("/-/healthy", get(async || "healthy\n"))
         .route("/-/ready", get(ready))
-        .with_state(health);
+        .with_state(health)
+        .merge(
+            Router::new()
+                .route("/metrics", get(metrics::metrics))
+                .with_state(metrics),
+        );
     axum::serve(listener, router)
         .with_graceful_shutdown(stop.cancelled_owned())
         .await

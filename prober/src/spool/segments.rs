@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 /// A segment that has grown so long is not appended to.
 const SEGMENT_BYTES: u64 = 4 << 20;
@@ -55,6 +56,8 @@ struct Segment {
     bytes: u64,
     /// Not removed yet.
     records: u64,
+    /// When it was begun.
+    begun_at: Option<SystemTime>,
 }
 
 impl Spool {
@@ -99,6 +102,13 @@ impl Spool {
     #[must_use]
     pub fn records(&self) -> u64 {
         self.segments.iter().map(|segment| segment.records).sum()
+    }
+
+    /// When the file with the oldest record was begun, by the clock of the file system.
+    #[must_use]
+    pub fn oldest_at(&self) -> Option<SystemTime> {
+        let with_records = self.segments.iter().find(|segment| segment.records > 0);
+        with_records.and_then(|segment| segment.begun_at)
     }
 
     /// How many bytes of the disk they take.
@@ -237,6 +247,7 @@ impl Spool {
                 path: path.clone(),
                 bytes: 0,
                 records: 0,
+                begun_at: begun_at(&path),
             });
             sync_folder_of(&path)?;
         }
@@ -268,6 +279,8 @@ impl Spool {
     /// Takes up a segment of before; what of it is no record goes into a file of its own.
     fn take_up(&mut self, path: PathBuf) -> Result<Vec<Damage>, SpoolError> {
         let file = fs::read(&path).map_err(failed("read", &path))?;
+        // Before it may be written anew.
+        let begun_at = begun_at(&path);
         let (mut damages, mut whole, mut records) = (Vec::new(), Vec::new(), 0);
         for piece in pieces(&file) {
             match piece {
@@ -294,9 +307,16 @@ impl Spool {
             path,
             bytes: whole.len() as u64,
             records,
+            begun_at,
         });
         Ok(damages)
     }
+}
+
+/// When a file was begun; when it was last written, where the file system does not keep that.
+fn begun_at(path: &Path) -> Option<SystemTime> {
+    let facts = fs::metadata(path).ok()?;
+    facts.created().or_else(|_| facts.modified()).ok()
 }
 
 /// The number in the name of a file of ours, of whatever kind.

@@ -3,6 +3,7 @@
 use super::{Room, Spool, SpoolError};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
 use tokio::sync::watch;
 
 /// How it stands with the spool.
@@ -18,6 +19,8 @@ pub struct State {
     pub damaged: u64,
     /// So many records were set aside, because the database refuses them for good.
     pub refused: u64,
+    /// When the file with the oldest record was begun, by the clock of the file system.
+    pub oldest_at: Option<SystemTime>,
 }
 
 /// A spool that tasks share. Cheap to clone.
@@ -176,6 +179,7 @@ fn state_of(spool: &Spool, before: &State) -> State {
         records: spool.records(),
         bytes: spool.bytes(),
         full: spool.full().map(str::to_owned),
+        oldest_at: spool.oldest_at(),
         ..before.clone()
     }
 }

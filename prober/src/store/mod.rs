@@ -19,6 +19,7 @@ mod report;
 mod rounds;
 mod spending;
 mod sums;
+mod survey;
 mod upkeep;
 
 pub use alerts::{Claim, DeliveryCounts, Lane, ReceiverRecord, Route};
@@ -32,6 +33,7 @@ pub use probes::{NewProbe, ProbeRecord, SentRecord, Usage};
 pub use report::Counts;
 pub use rounds::{History, NewRound, RoundEnd, RoundRecord, SkippedRound};
 pub use spending::Standing;
+pub use survey::{LineSurvey, ReceiverSurvey, Survey, UnresolvedIncidents, Waiting};
 pub use upkeep::{Pruned, Retention, SchemaState};
 
 use secrecy::{ExposeSecret, SecretString};
@@ -200,6 +202,13 @@ impl Store {
     pub async fn turn(&self) -> Option<OwnedSemaphorePermit> {
         // It is never closed.
         Arc::clone(&self.turns).acquire_owned().await.ok()
+    }
+
+    /// How many connections are idle, and how many are used.
+    #[must_use]
+    pub fn connections(&self) -> (u32, u32) {
+        let idle = u32::try_from(self.pool.num_idle()).unwrap_or(u32::MAX);
+        (idle, self.pool.size().saturating_sub(idle))
     }
 
     /// Waits until this process has written what may be an alert: what other processes write, only looking tells.

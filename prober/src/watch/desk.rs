@@ -41,6 +41,7 @@ impl Desk {
         let tenure = Arc::new(Tenure::new(lease, valid_until(asked_at, duration)));
         let keeper = keep(executor.store.clone(), Arc::clone(&tenure), duration);
         let keeper = AbortOnDropHandle::new(tokio::spawn(keeper));
+        let held = executor.metrics.leased(&self.session.endpoint.name);
         let executor = Executor {
             tenure: Some(Arc::clone(&tenure)),
             ..executor
@@ -55,6 +56,9 @@ impl Desk {
             );
         }
         executor.wait_until_recorded(&tenure).await;
+        if !tenure.is_held(Instant::now()) {
+            executor.metrics.lease_lost(&self.session.endpoint.name);
+        }
         drop(keeper);
         let given_back = async {
             let _turn = executor.store.turn().await;
@@ -67,6 +71,7 @@ impl Desk {
                 "a lease could not be given back; it expires"
             );
         }
+        drop(held);
         served
     }
 
@@ -134,6 +139,8 @@ impl Desk {
             }
             Err(RoundError::Store { source, report }) => {
                 served.unrecorded += 1;
+                let metrics = &executor.metrics;
+                metrics.round_unrecorded(&order.endpoint, &order.scenario);
                 // The last resort: what the store did not take stands in the log, without any response text.
                 let report = report
                     .as_ref()
@@ -170,6 +177,12 @@ impl Desk {
             reason = skipped.reason.as_str(),
             "skipped: {}",
             skipped.reason
+        );
+        executor.metrics.rounds_skipped(
+            &skipped.endpoint,
+            &skipped.scenario,
+            skipped.reason,
+            skipped.count(),
         );
         // One row for a run of skipped ticks: an outage of a week must not write a row for each.
         let row = SkippedRound {

@@ -8,6 +8,7 @@ use crate::support::{EndpointText, TestDatabase, Workplace, prober};
 use canary_gen::KeyRing;
 use prober::alert::Receiver;
 use prober::drill::{Conductor, Settings};
+use prober::metrics::Metrics;
 use prober::round::Executor;
 use prober::store::DrillRecord;
 use serde_json::Value;
@@ -73,6 +74,7 @@ fn conductor(desk: &Desk, seed: fn() -> u64) -> Conductor {
         clock: desk.clock.clone(),
         patience: Pause::from_secs(10),
         observer: Arc::new(|_| {}),
+        metrics: Metrics::new(),
         tenure: None,
         stop: CancellationToken::new(),
     };

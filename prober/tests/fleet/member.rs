@@ -8,6 +8,7 @@ use canary_gen::key_file;
 use prober::clock::{Clock, SystemClock};
 use prober::config;
 use prober::evidence::Keeper;
+use prober::metrics::Metrics;
 use prober::round::Executor;
 use prober::spool::{Room, Spooler};
 use prober::store::{Location, Store};
@@ -103,6 +104,7 @@ pub(crate) async fn watch(orders: &Orders) {
         }),
         patience: PATIENCE,
         observer: Arc::new(|_| {}),
+        metrics: Metrics::new(),
         evidence: keys.map(|keys| Keeper::new(keys, config.evidence.max_bytes)),
         incidents: config.incidents,
         tenure: None,

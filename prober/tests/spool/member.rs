@@ -9,6 +9,7 @@ use prober::budget::Cost;
 use prober::clock::FixedClock;
 use prober::ids::EndpointId;
 use prober::judge::Finding;
+use prober::metrics::Metrics;
 use prober::round::{Executor, Fact, JudgedProbe, Received};
 use prober::spool::{Room, Spooler};
 use prober::store::{Location, ProbeRecord, SentRecord, Store};
@@ -63,6 +64,7 @@ async fn executor(url: &str, folder: &Path) -> Executor {
         clock: Arc::new(FixedClock::new(NOW)),
         patience: Duration::from_secs(60),
         observer: Arc::new(|_| {}),
+        metrics: Metrics::new(),
         tenure: None,
         stop: CancellationToken::new(),
     }

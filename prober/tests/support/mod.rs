@@ -15,6 +15,7 @@ use canary_gen::key_file;
 use prober::clock::SystemClock;
 use prober::config::{self, Config};
 use prober::evidence::{self, Keeper};
+use prober::metrics::Metrics;
 use prober::round::{Executor, RoundOrder, RoundReport, Session};
 use prober::store::{Location, Store};
 use secrecy::SecretString;
@@ -284,6 +285,7 @@ pub(crate) async fn ready(config: &Config, store: &Store) -> (Executor, Session)
         clock: clock.clone(),
         patience: Duration::from_secs(5),
         observer: Arc::new(|_| {}),
+        metrics: Metrics::new(),
         tenure: None,
         stop: CancellationToken::new(),
     };

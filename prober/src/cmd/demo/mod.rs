@@ -9,6 +9,7 @@ mod stage;
 use super::{CommandError, exit, keeper, location, print, progress, say, signals};
 use crate::clock::{Clock as _, SystemClock};
 use crate::config::{self, Config};
+use crate::metrics::Metrics;
 use crate::round::{Executor, RoundOrder, RoundReport, SEED_BITS, Session};
 use crate::store::Store;
 use canary_gen::key_file;
@@ -112,6 +113,7 @@ async fn play(
         clock: clock.clone(),
         patience: PATIENCE,
         observer: progress::bars(),
+        metrics: Metrics::new(),
         tenure: None,
         stop: stop.clone(),
     };

@@ -1,0 +1,6 @@
+//! What Prometheus is told: by real rounds, of a real database, and to a real Prometheus.
+#![allow(clippy::unwrap_used)]
+
+#[path = "../support/mod.rs"]
+mod support;
+mod survey;
