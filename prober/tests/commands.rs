@@ -96,6 +96,37 @@ async fn once_exits_0_for_clean_and_1_for_a_finding_and_prints_the_documented_ob
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn once_and_replay_write_sarif_and_junit_with_the_same_exit_codes() {
+    let database = TestDatabase::new().await;
+    let workplace = Workplace::new();
+    let engine = simulate(small_engine(&["stale-pages"])).await;
+    let config = workplace.write(&rehearsal(&engine.base_url), OVERFLOW);
+    let run = |args: &[&str]| {
+        let config = ["--config", config.to_str().unwrap()];
+        let output = tokio::task::block_in_place(|| {
+            prober(&[args, &config].concat())
+                .env("DATABASE_URL", &database.url)
+                .output()
+                .unwrap()
+        });
+        assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+        assert_no_secrets(&text(&output.stdout));
+        output
+    };
+    let log = json(&run(&["once", "--seed", "1", "--format", "sarif"]));
+    let result = &log["runs"][0]["results"][0];
+    assert_eq!(log["version"], "2.1.0");
+    assert!(result["properties"]["incident"].is_i64(), "{result}");
+    let xml = text(&run(&["replay", "1", "--format", "junit"]).stdout);
+    let document = roxmltree::Document::parse(&xml).unwrap();
+    let failed = document
+        .descendants()
+        .find(|node| node.has_tag_name("failure"));
+    let case = failed.unwrap().parent().unwrap();
+    assert_eq!(case.attribute("name"), Some("no leak"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn once_exits_3_when_nothing_is_proven_and_says_why() {
     let database = TestDatabase::new().await;
     let workplace = Workplace::new();

@@ -1,7 +1,7 @@
 //! `prober replay`
 
-use super::once::{PATIENCE, conclude};
-use super::{CommandError, ConfigArg, Format, keeper, location, progress, say, signals};
+use super::once::{PATIENCE, RoundFormat, conclude};
+use super::{CommandError, ConfigArg, keeper, location, progress, say, signals};
 use crate::clock::SystemClock;
 use crate::config::{Config, Scenario};
 use crate::ids::RoundId;
@@ -25,9 +25,9 @@ pub struct Args {
     /// Repeat it at this endpoint instead of the one it was run at.
     #[arg(long, value_name = "NAME")]
     endpoint: Option<String>,
-    /// Sentences for people, or one JSON object (docs/once.md).
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    /// How the result is written (docs/once.md).
+    #[arg(long, value_enum, default_value_t = RoundFormat::Text)]
+    format: RoundFormat,
 }
 
 /// Runs the schedule of a recorded round again, as a round of its own, and prints its result.

@@ -5,6 +5,7 @@
 
 mod compare;
 mod divergence;
+mod kind;
 mod leak;
 mod limit;
 mod prefix;
@@ -17,6 +18,7 @@ use crate::endpoint::{Exchange, Outcome};
 use crate::scenario::Role;
 use canary_gen::{KeyId, ProbeNumber, Sighting, Slot, TenantNumber};
 pub use compare::{Compared, compare, is_compared, witnesses};
+pub use kind::{KINDS, Kind};
 pub use leak::runs;
 use serde::{Deserialize, Serialize};
 pub use signature::SeenIn;

@@ -138,6 +138,8 @@ pub struct FindingReport {
     /// `leak`, `limit_violation`, `usage_anomaly`, `truncation`, `shared_prefix_cache`, `shared_response` or
     /// `divergence`.
     pub kind: &'static str,
+    /// What it shows of the mechanism: findings of one endpoint, kind and signature are one incident.
+    pub signature: String,
     /// `confirmed` or `suspected`.
     pub certainty: &'static str,
     /// The probe whose response proves it.
@@ -256,6 +258,7 @@ pub(super) struct Receiver<'a> {
 pub(super) fn finding(record: &FindingRecord, receiver: &Receiver<'_>) -> FindingReport {
     let mut report = FindingReport {
         kind: record.finding.kind(),
+        signature: (record.finding).signature(record.relation.map(Relation::as_str)),
         certainty: record.finding.certainty(),
         probe: receiver.probe.get(),
         tenant: receiver.tenant.to_owned(),

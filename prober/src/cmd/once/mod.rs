@@ -1,12 +1,17 @@
 //! `prober once`
 
-use super::{
-    CommandError, ConfigArg, Format, exit, keeper, location, print, progress, say, signals,
-};
+mod junit;
+mod sarif;
+#[cfg(test)]
+mod tests;
+
+use super::{CommandError, ConfigArg, exit, keeper, location, print, progress, say, signals};
 use crate::clock::SystemClock;
 use crate::config::{Config, Endpoint, Scenario};
 use crate::metrics::Metrics;
-use crate::round::{Executor, RoundError, RoundOrder, RoundReport, SEED_BITS, Session};
+use crate::round::{
+    Executor, FindingReport, RoundError, RoundOrder, RoundReport, SEED_BITS, Session,
+};
 use crate::store::Store;
 use canary_gen::key_file;
 use ring::rand::SecureRandom as _;
@@ -31,9 +36,22 @@ pub struct Args {
     /// Of all choices: the same seed gives the same schedule. Default: random.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..1 << SEED_BITS))]
     seed: Option<u64>,
-    /// Sentences for people, or one JSON object (docs/once.md).
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    /// How the result is written (docs/once.md).
+    #[arg(long, value_enum, default_value_t = RoundFormat::Text)]
+    format: RoundFormat,
+}
+
+/// How the result of a round is written.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub enum RoundFormat {
+    /// Sentences for people.
+    Text,
+    /// One JSON object.
+    Json,
+    /// SARIF 2.1.0, for tools that gather findings.
+    Sarif,
+    /// JUnit's XML, for pipelines that show tests.
+    Junit,
 }
 
 /// Runs one round and prints its result.
@@ -77,12 +95,13 @@ pub async fn run(args: Args) -> Result<ExitCode, CommandError> {
 /// Prints what is known of a round; its exit code.
 pub(super) fn conclude(
     ended: Result<RoundReport, RoundError>,
-    format: Format,
+    format: RoundFormat,
 ) -> Result<ExitCode, CommandError> {
     match ended {
         Ok(report) => {
-            show(&report, format)?;
-            Ok(ExitCode::from(code(&report)))
+            let code = code(&report);
+            show(&report, code, format)?;
+            Ok(ExitCode::from(code))
         }
         // The database went away, but a leak that was proven must not be lost with it.
         Err(RoundError::Store {
@@ -93,12 +112,13 @@ pub(super) fn conclude(
                 "prober: not everything is in the store: {}",
                 crate::errors::chain(&source)
             ));
-            show(&report, format)?;
-            Ok(ExitCode::from(if report.leaks > 0 {
+            let code = if report.leaks > 0 {
                 exit::FINDING
             } else {
                 exit::ERROR
-            }))
+            };
+            show(&report, code, format)?;
+            Ok(ExitCode::from(code))
         }
         Err(error @ RoundError::OverBudget { .. }) => {
             say(&format!("prober: {}", crate::errors::chain(&error)));
@@ -169,9 +189,21 @@ fn list(names: impl Iterator<Item = String>) -> String {
     names.collect::<Vec<_>>().join(", ")
 }
 
-fn show(report: &RoundReport, format: Format) -> Result<(), CommandError> {
-    match format {
-        Format::Json => print(&serde_json::to_string(report)?),
-        Format::Text => print(&report.to_string()),
-    }
+fn show(report: &RoundReport, code: u8, format: RoundFormat) -> Result<(), CommandError> {
+    let text = match format {
+        RoundFormat::Json => serde_json::to_string(report)?,
+        RoundFormat::Text => report.to_string(),
+        RoundFormat::Sarif => sarif::log(report, code)?.to_string(),
+        RoundFormat::Junit => {
+            junit::document(report).map_err(CommandError::io("write the result as XML"))?
+        }
+    };
+    print(&text)
+}
+
+/// A finding in sentences, for tools that take text.
+fn sentences(finding: &FindingReport) -> String {
+    let text = finding.to_string();
+    let lines: Vec<&str> = text.lines().map(str::trim).collect();
+    lines.join("\n")
 }
