@@ -64,6 +64,9 @@ pub enum Command {
     /// Rehearse a leak: a harmless one of the prober's own goes the whole way to the receivers, marked as a drill.
     /// Sends nothing to any endpoint. Exit code 0 it arrived, 1 it did not, 2 error.
     Drill(cmd::drill::Args),
+    /// Write findings for other systems, a line each: OCSF events, JSON or CSV. Ends with a cursor on standard error, from
+    /// which the next export goes on. Exit code 0 done, 2 error.
+    Export(cmd::export::Args),
     /// Hold usage logs against an incident: which requests it touched, of whom, and what to do. Sends nothing.
     /// Exit code 0 none, 1 some, 2 error, 3 inconclusive.
     Exposure(cmd::exposure::Args),

@@ -18,6 +18,7 @@ pub mod drill;
 pub mod endpoint;
 pub mod errors;
 pub mod evidence;
+pub mod export;
 pub mod exposure;
 pub mod ids;
 pub mod incident;

@@ -18,6 +18,7 @@ async fn main() -> ExitCode {
         Command::Db(args) => cmd::db::run(args).await,
         Command::Drill(args) => cmd::drill::run(args).await,
         Command::Evidence(args) => cmd::evidence::run(args).await,
+        Command::Export(args) => cmd::export::run(args).await,
         Command::Exposure(args) => cmd::exposure::run(&args),
         Command::Incidents(args) => cmd::incidents::run(args).await,
         Command::Plan(args) => cmd::plan::run(args).await,

@@ -6,6 +6,7 @@ pub mod db;
 pub mod demo;
 pub mod drill;
 pub mod evidence;
+pub mod export;
 pub mod exposure;
 pub mod incidents;
 pub mod limits;

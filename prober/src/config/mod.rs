@@ -27,6 +27,7 @@ pub use types::{
     Alerts, Config, Database, Endpoint, Evidence, Fleet, Log, LogFormat, Scenario, Serve, Spool,
     Store, Tenant,
 };
+pub(crate) use units::parse_duration;
 
 use mistake::Mistakes;
 use std::ffi::OsString;

@@ -19,7 +19,7 @@ const SIZE_UNITS: [(&str, u64); 4] = [
 
 /// Why a text is no duration or no size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum UnitError {
+pub(crate) enum UnitError {
     #[error(
         "is no duration (write whole numbers with a unit, such as \"500ms\", \"90s\", \"15m\", \"1h30m\", \"1d\")"
     )]
@@ -33,7 +33,7 @@ pub(super) enum UnitError {
 }
 
 /// Reads whole numbers with units `d`, `h`, `m`, `s`, `ms`, the larger units first, each once.
-pub(super) fn parse_duration(text: &str) -> Result<Duration, UnitError> {
+pub(crate) fn parse_duration(text: &str) -> Result<Duration, UnitError> {
     let mut rest = text;
     let mut units = DURATION_UNITS.iter();
     let mut total = 0u64;

@@ -100,7 +100,7 @@ impl Event<'_> {
     }
 }
 
-fn known(state: &str) -> Result<State, StoreError> {
+pub(super) fn known(state: &str) -> Result<State, StoreError> {
     State::of(state).ok_or(StoreError::Range {
         what: "the state of an incident",
     })
