@@ -5,7 +5,7 @@ mod support;
 
 use prober::clock::SystemClock;
 use prober::round::Executor;
-use prober::store::{Location, Store, StoreError};
+use prober::store::{FindingFilter, Location, Store, StoreError};
 use secrecy::SecretString;
 use sqlx::{Connection as _, PgConnection};
 use support::*;
@@ -139,6 +139,22 @@ async fn a_reader_sees_everything_but_evidence_and_changes_nothing() {
             .await
             .unwrap_or_else(|error| panic!("{table}: {error}"));
     }
+    // It may export findings, and sees who is writing some.
+    let location = Location::Server {
+        url: SecretString::from(roles.url(READER)),
+        max_connections: pool_size(),
+    };
+    let store = Store::open(&location).await.unwrap();
+    let through = store.last_finding().await.unwrap();
+    let all = FindingFilter::default();
+    let findings = store.findings_between((0, through), &all, 100).await;
+    assert_eq!(findings.unwrap().len(), report.findings.len());
+    let mut writer = rehearsal.database.pool.begin().await.unwrap();
+    let lock = "lock table findings in row exclusive mode";
+    sqlx::query(lock).execute(&mut *writer).await.unwrap();
+    assert!(!store.finding_writers().await.unwrap().is_empty());
+    writer.rollback().await.unwrap();
+    assert!(store.finding_writers().await.unwrap().is_empty());
     for statement in [
         "select sealed from evidence",
         "select * from evidence_accesses",
