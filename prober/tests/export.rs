@@ -150,3 +150,32 @@ async fn a_finding_that_is_committed_after_a_later_one_is_not_lost() {
     assert_eq!((numbers(&text), &*cursor), (vec![2, 3], "3"));
     assert_eq!(collector.numbers(&["--after", &cursor]).0, [0; 0]);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn more_findings_than_are_held_at_a_time_come_in_order_and_each_once() {
+    let database = TestDatabase::new().await;
+    let workplace = Workplace::new();
+    let collector = Collector::new(&database, &workplace);
+    let ledger = Ledger::open(&database).await;
+    ledger.find(vec![violation()], NOW).await;
+    ledger.store.close().await;
+    let copies = "insert into findings (round_id, probe_id, probe_planned_at, tenant_id, kind, certainty, found_at, detail)
+                  select round_id, probe_id, probe_planned_at, tenant_id, kind, certainty, found_at, detail
+                  from findings, generate_series(1, 1499)";
+    sqlx::query(copies).execute(&database.pool).await.unwrap();
+    let (numbers, cursor) = collector.numbers(&[]);
+    assert_eq!(numbers, (1..=1500).collect::<Vec<_>>());
+    assert_eq!(cursor, "1500");
+}
+
+#[cfg(feature = "embedded-postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_embedded_database_is_exported_too() {
+    let database = TestDatabase::new().await;
+    let workplace = Workplace::new();
+    let collector = Collector::new(&database, &workplace);
+    let mut command = collector.command(&[]);
+    command.env_remove("DATABASE_URL");
+    let output = tokio::task::block_in_place(|| command.output().unwrap());
+    assert_eq!(told(&output), (String::new(), "0".to_owned()));
+}
