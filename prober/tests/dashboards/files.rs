@@ -4,7 +4,7 @@ use crate::support::grafana::{DASHBOARDS, panels};
 use serde_json::Value;
 use std::collections::HashSet;
 
-/// The data sources of `dashboards/provisioning`.
+const PROVISIONED: &str = include_str!("../../../dashboards/provisioning/datasources/prober.yaml");
 const SOURCES: [&str; 2] = ["prober-postgres", "prober-prometheus"];
 
 fn dashboards() -> impl Iterator<Item = (&'static str, Value)> {
@@ -14,6 +14,9 @@ fn dashboards() -> impl Iterator<Item = (&'static str, Value)> {
 
 #[test]
 fn dashboards_can_be_provisioned() {
+    for source in SOURCES {
+        assert!(PROVISIONED.contains(&format!("uid: {source}\n")));
+    }
     let mut uids = HashSet::new();
     for (file, dashboard) in dashboards() {
         let inputs = dashboard.get("__inputs");

@@ -9,11 +9,13 @@ mod support;
 use prober::clock::{Clock as _, SystemClock};
 use prober::drill::Conductor;
 use serde_json::Value;
+use sqlx::ValueRef as _;
 use sqlx::postgres::{PgPool, PgPoolOptions, PgRow};
 use sqlx::{
     AssertSqlSafe, Column as _, Executor as _, Row, SqlSafeStr as _, Statement as _, TypeInfo as _,
 };
 use support::grafana::{DASHBOARDS, Range, Variable, panels, sql};
+use support::ledger::{Ledger, anomaly, violation};
 use support::*;
 use time::Duration;
 
@@ -33,7 +35,11 @@ const TYPES: [&str; 8] = [
 const NUMBERS: [&str; 5] = ["INT2", "INT4", "INT8", "FLOAT8", "NUMERIC"];
 
 /// Panels that are about what goes wrong: an empty one is good news.
-const MAY_BE_EMPTY: [&str; 2] = ["What did not run?", "Why was something not proven?"];
+const MAY_BE_EMPTY: [&str; 3] = [
+    "What did not run?",
+    "Why was something not proven?",
+    "Did it cut or miscount prompts, or take too long ones?",
+];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_panel_s_query_runs_and_those_about_a_leak_show_it() {
@@ -47,6 +53,7 @@ async fn every_panel_s_query_runs_and_those_about_a_leak_show_it() {
     let report = run_round(config, store, 1).await;
     assert_eq!(report.verdict, "leak");
     rehearse(&rehearsal).await;
+    attend(&rehearsal).await;
     let grafana = grafana(database).await;
     let incident = database
         .count("select incidents.id from incidents join endpoints on endpoints.id = endpoint_id where kind = 'leak' and not is_drill limit 1")
@@ -73,6 +80,9 @@ async fn every_panel_s_query_runs_and_those_about_a_leak_show_it() {
                     MAY_BE_EMPTY.contains(&title) || !rows.is_empty(),
                     "{title} shows nothing"
                 );
+                let shows = |row: &PgRow| !row.try_get_raw(0).unwrap().is_null();
+                let is_stat = panel["type"] == "stat";
+                assert!(!is_stat || shows(&rows[0]), "{title}");
                 for row in &rows {
                     let texts = (0..row.len()).filter_map(|at| row.try_get::<&str, _>(at).ok());
                     let drill = texts.into_iter().find(|text| text.contains("drill"));
@@ -93,6 +103,7 @@ async fn every_panel_s_query_runs_and_those_about_a_leak_show_it() {
     }
     assert_map_matches(database, &grafana, &chosen).await;
     assert_drill_is_marked(database, &grafana).await;
+    assert_miscounts_are_listed(database, &grafana).await;
     grafana.close().await;
     store.clone().close().await;
 }
@@ -128,7 +139,7 @@ async fn ask(grafana: &PgPool, panel: &Value, sql: String) -> Vec<PgRow> {
     let is_number = |column: &(&str, &str)| NUMBERS.contains(&column.1);
     match panel["type"].as_str().unwrap() {
         "stat" => {
-            assert!(rows.len() <= 1 && columns.len() == 1, "{title}: one number");
+            assert!(rows.len() <= 1 && columns.len() == 1, "{title}: one value");
             let shows_text = panel["options"]["reduceOptions"]["fields"] == "/.*/";
             assert_eq!(is_number(&columns[0]), !shows_text, "{title}: {columns:?}");
         }
@@ -163,7 +174,10 @@ async fn moments(grafana: &PgPool, sql: &str) -> Vec<f64> {
 
 /// The leak map shows each leaked slot's run, of the right receiver and donor.
 async fn assert_map_matches(database: &TestDatabase, grafana: &PgPool, chosen: &[Variable<'_>]) {
-    let panel = incident_panel("Which part of whose context was seen where?");
+    let panel = panel_of(
+        "incident.json",
+        "Which part of whose context was seen where?",
+    );
     let rows = ask(grafana, &panel, ranges()[0].expand(sql(&panel)[0], chosen)).await;
     for row in &rows {
         assert_ne!(
@@ -183,15 +197,40 @@ async fn assert_map_matches(database: &TestDatabase, grafana: &PgPool, chosen: &
 async fn assert_drill_is_marked(database: &TestDatabase, grafana: &PgPool) {
     let drill = "select incidents.id from incidents join endpoints on endpoints.id = endpoint_id where is_drill";
     let drill = database.count(drill).await.to_string();
-    let panel = incident_panel("What is it?");
+    let panel = panel_of("incident.json", "What is it?");
     let query = ranges()[0].expand(sql(&panel)[0], &[("incident", &drill)]);
     let rows = ask(grafana, &panel, query).await;
     assert!(rows[0].get::<bool, _>("is a drill"));
 }
 
-fn incident_panel(title: &str) -> Value {
+/// An endpoint that took too much, and reported what cannot be.
+async fn assert_miscounts_are_listed(database: &TestDatabase, grafana: &PgPool) {
+    let glm = Ledger::open(database).await;
+    let found = vec![violation(), anomaly(600)];
+    glm.find(found, SystemClock.now()).await;
+    let panel = panel_of("endpoint.json", MAY_BE_EMPTY[2]);
+    let query = ranges()[0].expand(sql(&panel)[0], &[("endpoint", "glm")]);
+    let rows = ask(grafana, &panel, query).await;
+    let of = |name: &str| rows.iter().find_map(|row| row.get::<Option<i64>, _>(name));
+    assert_eq!((of("limit"), of("reported")), (Some(1_000), Some(600)));
+    glm.store.close().await;
+}
+
+/// A prober holds the lease of the endpoint, and has a receiver.
+async fn attend(rehearsal: &Rehearsal) {
+    let Rehearsal { config, store, .. } = rehearsal;
+    let (_, session) = ready(config, store).await;
+    let (now, names) = (SystemClock.now(), ["overflow".to_owned()]);
+    store.open_lines(session.id(), &names, now).await.unwrap();
+    let hour = std::time::Duration::from_secs(3_600);
+    let leased = store.lease(&[session.id()], "one", hour, 1).await;
+    assert_eq!(leased.unwrap().len(), 1);
+    store.see_receivers(&["soc".to_owned()], now).await.unwrap();
+}
+
+fn panel_of(file: &str, title: &str) -> Value {
     let mut files = DASHBOARDS.into_iter();
-    let (_, text) = files.find(|(file, _)| *file == "incident.json").unwrap();
+    let (_, text) = files.find(|(name, _)| *name == file).unwrap();
     let dashboard: Value = serde_json::from_str(text).unwrap();
     let mut panels = panels(&dashboard).iter();
     panels

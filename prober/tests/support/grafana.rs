@@ -5,7 +5,7 @@ use serde_json::Value;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-pub(crate) const DASHBOARDS: [(&str, &str); 2] = [
+pub(crate) const DASHBOARDS: [(&str, &str); 4] = [
     (
         "isolation.json",
         include_str!("../../../dashboards/isolation.json"),
@@ -13,6 +13,11 @@ pub(crate) const DASHBOARDS: [(&str, &str); 2] = [
     (
         "incident.json",
         include_str!("../../../dashboards/incident.json"),
+    ),
+    ("fleet.json", include_str!("../../../dashboards/fleet.json")),
+    (
+        "endpoint.json",
+        include_str!("../../../dashboards/endpoint.json"),
     ),
 ];
 
