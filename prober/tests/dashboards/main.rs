@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod files;
+mod prometheus;
 #[path = "../support/mod.rs"]
 mod support;
 
