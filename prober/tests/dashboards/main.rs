@@ -2,6 +2,7 @@
 //! Grafana does; and the dashboard files keep the rules of provisioning.
 #![allow(clippy::unwrap_used)]
 
+mod compose;
 mod files;
 mod prometheus;
 #[path = "../support/mod.rs"]
