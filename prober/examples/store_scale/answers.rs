@@ -1,7 +1,7 @@
 //! Asks what dashboards and commands ask.
 
 use crate::fill::{ENDPOINTS, SCENARIOS, endpoint_name, key};
-use crate::grafana::{DASHBOARDS, Range, panels};
+use crate::grafana::{DASHBOARDS, Range, panels, sql};
 use crate::millis;
 use canary_gen::{ProbeNumber, TenantNumber};
 use prober::budget::day_of;
@@ -68,6 +68,12 @@ pub(crate) async fn run(
     is_json: bool,
 ) {
     let mut all = Vec::new();
+    let known = Known::look(pool).await;
+    let (incident, endpoint) = (known.largest.to_string(), endpoint_name(1));
+    let variables = [
+        ("incident", incident.as_str()),
+        ("endpoint", endpoint.as_str()),
+    ];
     for (file, text) in DASHBOARDS {
         let dashboard: Value = serde_json::from_str(text).unwrap();
         for (name, hours) in RANGES {
@@ -76,8 +82,8 @@ pub(crate) async fn run(
                 to: now,
             };
             for panel in panels(&dashboard) {
-                for target in panel["targets"].as_array().unwrap() {
-                    let sql = range.expand(target["rawSql"].as_str().unwrap());
+                for query in sql(panel) {
+                    let sql = range.expand(query, &variables);
                     let what = format!("{file}, {name}: {}", panel["title"].as_str().unwrap());
                     all.push(
                         time_it(what, times, async |_| {
@@ -91,7 +97,6 @@ pub(crate) async fn run(
             }
         }
     }
-    let known = Known::look(pool).await;
     for what in READS {
         all.push(
             time_it(what.to_owned(), times, async |time| {

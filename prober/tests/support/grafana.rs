@@ -1,18 +1,40 @@
-//! Panels of the dashboards, with Grafana's macros expanded as its PostgreSQL data source does.
+//! Panels of the dashboards, with Grafana's macros and variables expanded as its PostgreSQL data source does.
 //! (`examples/store_scale` times the same queries.)
 
 use serde_json::Value;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-pub(crate) const DASHBOARDS: [(&str, &str); 1] = [(
-    "isolation.json",
-    include_str!("../../../dashboards/isolation.json"),
-)];
+pub(crate) const DASHBOARDS: [(&str, &str); 4] = [
+    (
+        "isolation.json",
+        include_str!("../../../dashboards/isolation.json"),
+    ),
+    (
+        "incident.json",
+        include_str!("../../../dashboards/incident.json"),
+    ),
+    ("fleet.json", include_str!("../../../dashboards/fleet.json")),
+    (
+        "endpoint.json",
+        include_str!("../../../dashboards/endpoint.json"),
+    ),
+];
 
 pub(crate) fn panels(dashboard: &Value) -> &Vec<Value> {
     dashboard["panels"].as_array().unwrap()
 }
+
+/// What a panel asks PostgreSQL.
+pub(crate) fn sql(panel: &Value) -> Vec<&str> {
+    let targets = panel["targets"].as_array().unwrap().iter();
+    targets
+        .filter_map(|target| target["rawSql"].as_str())
+        .collect()
+}
+
+/// A chosen variable: its name and value.
+pub(crate) type Variable<'a> = (&'static str, &'a str);
 
 /// A range of time that is looked at.
 #[derive(Clone, Copy, Debug)]
@@ -28,7 +50,7 @@ impl Range {
         (seconds / 1_000 / 60 + 1) * 60
     }
 
-    pub(crate) fn expand(self, sql: &str) -> String {
+    pub(crate) fn expand(self, sql: &str, variables: &[Variable<'_>]) -> String {
         let moment = |at: OffsetDateTime| format!("'{}'", at.format(&Rfc3339).unwrap());
         let (from, to) = (moment(self.from), moment(self.to));
         let interval = self.interval();
@@ -44,7 +66,12 @@ impl Range {
             let group = format!("floor(extract(epoch from {column})/{interval})*{interval}");
             text = text.replace(&whole, &format!("{group} AS \"time\""));
         }
-        assert!(!text.contains("$__"), "a macro is not expanded: {text}");
+        for (name, value) in variables {
+            let quoted = format!("'{}'", value.replace('\'', "''"));
+            text = text.replace(&format!("${{{name}:sqlstring}}"), &quoted);
+        }
+        // Any other format would let a variable's value be part of the statement.
+        assert!(!text.contains('$'), "something is not expanded: {text}");
         text
     }
 }
