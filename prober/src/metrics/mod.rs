@@ -2,7 +2,7 @@
 //!
 //! One value of them a process is handed to whatever has something to tell. Labels are names of the configuration and
 //! codes of ours; nothing of a response ever gets here. Names follow Prometheus' conventions: base units, `_total`.
-//! Drills are to have metrics of their own: whatever is counted here happened.
+//! Drills have metrics of their own: whatever is counted elsewhere happened.
 
 mod database;
 mod known;

@@ -7,7 +7,7 @@ use crate::config::Config;
 use crate::incident::State;
 use crate::judge::Finding;
 use crate::round::HistoryReport;
-use crate::store::{LineSurvey, ReceiverSurvey, Survey};
+use crate::store::{DrillSurvey, LineSurvey, ReceiverSurvey, Survey};
 use time::OffsetDateTime;
 
 pub(super) struct Standing {
@@ -24,6 +24,10 @@ pub(super) struct Standing {
     oldest_pending: Series<Gauge>,
     failures: Series<Gauge>,
     disabled: Series<Gauge>,
+    interval: Series<Gauge>,
+    drill_interval: Series<Gauge>,
+    drill_arrived_at: Series<Gauge>,
+    drill_arrived: Series<Gauge>,
 }
 
 const BY_LINE: &[&str] = &["endpoint", "scenario"];
@@ -121,6 +125,30 @@ impl Standing {
                 "Whether a receiver said that it is gone, so that it is told nothing: 1 or 0",
                 &["receiver"],
             ),
+            interval: gauge(
+                "prober_scenario_interval",
+                Some("seconds"),
+                "How often a scenario is due at an endpoint",
+                BY_LINE,
+            ),
+            drill_interval: gauge(
+                "prober_drill_interval",
+                Some("seconds"),
+                "How often a drill is due, at one endpoint after the other; absent if none ever is",
+                &[],
+            ),
+            drill_arrived_at: gauge(
+                "prober_drill_last_success_timestamp",
+                Some("seconds"),
+                "When a drill last reached every receiver; 0 if none ever did",
+                BY_ENDPOINT,
+            ),
+            drill_arrived: gauge(
+                "prober_drill_last_successful",
+                None,
+                "Whether the last drill reached every receiver: 1 or 0; absent while there was none",
+                BY_ENDPOINT,
+            ),
         }
     }
 
@@ -131,13 +159,18 @@ impl Standing {
             self.each_incident(name, |_, series| drop(series));
             self.used_tokens.of(&[name]);
             self.limits(name, &endpoint.budget);
+            self.drill_arrived_at.of(&[name]);
         }
         for scenario in &config.scenarios {
             for endpoint in &scenario.endpoints {
                 let required = self.required.of(&[endpoint, &scenario.name]);
                 required.set(scenario.min_sensitivity);
+                let interval = self.interval.of(&[endpoint, &scenario.name]);
+                interval.set(scenario.every.as_secs_f64());
             }
         }
+        let every = config.drill.every.map(|every| every.as_secs_f64());
+        set_or_remove(&self.drill_interval, &[], every);
         for receiver in &config.receivers {
             let name = receiver.name.as_str();
             for urgent in ["true", "false"] {
@@ -168,6 +201,7 @@ impl Standing {
             .receivers
             .iter()
             .for_each(|receiver| self.receiver(receiver, now));
+        survey.drills.iter().for_each(|drill| self.drill(drill));
         self.refreshed_at.of(&[]).set(super::timestamp(now));
     }
 
@@ -220,6 +254,14 @@ impl Standing {
             let age = age.map_or(0.0, |age| age.as_seconds_f64().max(0.0));
             self.oldest_pending.of(&[name, urgent]).set(age);
         }
+    }
+
+    fn drill(&self, drill: &DrillSurvey) {
+        let labels = [drill.endpoint.as_str()];
+        let arrived_at = drill.arrived_at.map_or(0.0, super::timestamp);
+        self.drill_arrived_at.of(&labels).set(arrived_at);
+        let has_arrived = u8::from(drill.has_last_arrived);
+        self.drill_arrived.of(&labels).set(has_arrived.into());
     }
 }
 

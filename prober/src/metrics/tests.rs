@@ -6,7 +6,9 @@ use crate::config;
 use crate::endpoint::Usage;
 use crate::incident::State;
 use crate::spool::Room;
-use crate::store::{History, LineSurvey, ReceiverSurvey, UnresolvedIncidents, Waiting};
+use crate::store::{
+    DrillSurvey, History, LineSurvey, ReceiverSurvey, UnresolvedIncidents, Waiting,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use time::macros::datetime;
 
@@ -32,6 +34,7 @@ const KIMI: &str = r#"
     tenants = [{ name = "a", no_key = true }, { name = "b", no_key = true }]
 "#;
 const CROSSTALK: &str = "[[scenarios]]\nkind = \"crosstalk\"\nmin_sensitivity = 0.75\n";
+const DAILY: &str = "[drill]\nevery = \"1d\"\n";
 const SOC: &str = "[[receivers]]\nname = \"soc\"\nkind = \"slack\"\nurl = { env = \"HOOK\" }\n";
 
 fn load(parts: &[&str]) -> Config {
@@ -108,13 +111,18 @@ fn survey() -> Survey {
             },
             others: Waiting::default(),
         }],
+        drills: vec![DrillSurvey {
+            endpoint: "glm".to_owned(),
+            arrived_at: Some(NOW),
+            has_last_arrived: false,
+        }],
     }
 }
 
 /// Metrics that were told of everything there is.
 async fn eventful() -> (Metrics, tempfile::TempDir) {
     let metrics = Metrics::new();
-    let config = load(&[GLM, KIMI, CROSSTALK, SOC]);
+    let config = load(&[GLM, KIMI, CROSSTALK, SOC, DAILY]);
     metrics.configure(&config, &[]);
     metrics.config_taken(NOW, true);
     metrics.judged(&judged("clean", Some("recall")));
@@ -253,6 +261,20 @@ async fn what_happened_is_told_in_numbers() {
             r#"prober_database_write_duration_seconds_count{act="judged"}"#,
             1.0,
         ),
+        (
+            r#"prober_scenario_interval_seconds{endpoint="glm",scenario="crosstalk"}"#,
+            900.0,
+        ),
+        ("prober_drill_interval_seconds", 86_400.0),
+        (
+            r#"prober_drill_last_success_timestamp_seconds{endpoint="glm"}"#,
+            1_796_119_200.0,
+        ),
+        (
+            r#"prober_drill_last_success_timestamp_seconds{endpoint="kimi"}"#,
+            0.0,
+        ),
+        (r#"prober_drill_last_successful{endpoint="glm"}"#, 0.0),
         ("prober_database_up", 1.0),
         ("prober_spool_records", 1.0),
         ("prober_config_restart_required", 1.0),
@@ -274,6 +296,7 @@ async fn what_happened_is_told_in_numbers() {
     // Without a limit or a price there is nothing to tell.
     assert!(!text.contains(r#"prober_budget_limit_tokens{endpoint="kimi"}"#));
     assert!(!text.contains(r#"prober_budget_used_money{endpoint="kimi""#));
+    assert!(!text.contains(r#"prober_drill_last_successful{endpoint="kimi"}"#));
 }
 
 /// The rows of the page's tables of metrics: name, kind, labels.

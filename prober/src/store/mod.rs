@@ -35,7 +35,7 @@ pub use probes::{NewProbe, ProbeRecord, SentRecord, Usage};
 pub use report::Counts;
 pub use rounds::{History, NewRound, RoundEnd, RoundRecord, SkippedRound};
 pub use spending::Standing;
-pub use survey::{LineSurvey, ReceiverSurvey, Survey, UnresolvedIncidents, Waiting};
+pub use survey::{DrillSurvey, LineSurvey, ReceiverSurvey, Survey, UnresolvedIncidents, Waiting};
 pub use upkeep::{Pruned, Retention, SchemaState};
 
 use secrecy::{ExposeSecret, SecretString};

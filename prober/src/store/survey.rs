@@ -24,6 +24,19 @@ pub struct Survey {
     pub spent: HashMap<String, Cost>,
     /// Receivers that a prober has known.
     pub receivers: Vec<ReceiverSurvey>,
+    /// Endpoints that have had a drill.
+    pub drills: Vec<DrillSurvey>,
+}
+
+/// Drills of an endpoint that have ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DrillSurvey {
+    /// The name of the endpoint.
+    pub endpoint: String,
+    /// When one was last taken by every receiver in time, if one is kept that was.
+    pub arrived_at: Option<OffsetDateTime>,
+    /// Whether the last one was.
+    pub has_last_arrived: bool,
 }
 
 /// Incidents of one endpoint, kind and state.
@@ -96,6 +109,7 @@ impl Store {
             lines: self.survey_lines(endpoints, now).await?,
             spent: self.spent_by_endpoint(endpoints, now).await?,
             receivers: self.survey_receivers(receivers).await?,
+            drills: self.survey_drills(endpoints).await?,
         })
     }
 
@@ -247,6 +261,29 @@ impl Store {
         };
         let receivers: Result<_, sqlx::Error> = rows.iter().map(receiver).collect();
         receivers.map_err(query_error(act))
+    }
+
+    async fn survey_drills(&self, endpoints: &[String]) -> Result<Vec<DrillSurvey>, StoreError> {
+        let act = "look up how drills ended";
+        let rows = sqlx::query(
+            "/* survey_drills */
+             select endpoint, max(ended_at) filter (where because is null) as arrived_at,
+                    (array_agg(because is null order by id desc))[1] as has_last_arrived
+             from drills where ended_at is not null and endpoint = any($1) group by endpoint",
+        )
+        .bind(endpoints)
+        .fetch_all(&self.pool)
+        .await
+        .map_err(query_error(act))?;
+        let drill = |row: &PgRow| {
+            Ok(DrillSurvey {
+                endpoint: row.try_get("endpoint")?,
+                arrived_at: row.try_get("arrived_at")?,
+                has_last_arrived: row.try_get("has_last_arrived")?,
+            })
+        };
+        let drills: Result<_, sqlx::Error> = rows.iter().map(drill).collect();
+        drills.map_err(query_error(act))
     }
 }
 

@@ -4,9 +4,10 @@ use crate::support::TestDatabase;
 use crate::support::ledger::{Ledger, NOW, by, leak, violation};
 use prober::alert::Notice;
 use prober::budget::{Budget, Cost, Money};
+use prober::drill::NewDrill;
 use prober::incident::{Act, State};
 use prober::judge::{RoundCounts, RoundVerdict};
-use prober::store::{History, LineSurvey, RoundEnd, Route, UnresolvedIncidents};
+use prober::store::{DrillSurvey, History, LineSurvey, RoundEnd, Route, UnresolvedIncidents};
 use time::{Duration, OffsetDateTime};
 
 /// A round with these numbers.
@@ -167,5 +168,35 @@ async fn what_was_charged_to_the_day_and_what_waits_for_receivers_is_told() {
     let tomorrow = NOW + Duration::DAY;
     let survey = store.survey(&names(&["glm"]), &[], tomorrow).await.unwrap();
     assert!(survey.spent.is_empty() && survey.receivers.is_empty());
+    glm.store.clone().close().await;
+}
+
+#[tokio::test]
+async fn how_drills_ended_is_told_by_endpoint() {
+    let database = TestDatabase::new().await;
+    let glm = Ledger::open(&database).await;
+    let store = &glm.store;
+    let first = NOW + Duration::MINUTE;
+    for (at, because) in [
+        (first, None),
+        (first + Duration::HOUR, Some("soc was not told in time")),
+    ] {
+        let drill = NewDrill {
+            endpoint: "glm".to_owned(),
+            who: None,
+            due_at: Some(at),
+            begun_at: at,
+            deadline_at: at + Duration::MINUTE,
+        };
+        let id = store.begin_drill(&drill).await.unwrap().unwrap();
+        assert!(store.end_drill(id, because, at).await.unwrap());
+        let survey = store.survey(&names(&["glm", "kimi"]), &[], at).await;
+        let told = DrillSurvey {
+            endpoint: "glm".to_owned(),
+            arrived_at: Some(first),
+            has_last_arrived: because.is_none(),
+        };
+        assert_eq!(survey.unwrap().drills, [told]);
+    }
     glm.store.clone().close().await;
 }
