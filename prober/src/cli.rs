@@ -37,7 +37,7 @@ pub enum Command {
     /// Replay the founding incident on two simulated endpoints and catch it. Uses the embedded Postgres,
     /// unless DATABASE_URL names a server.
     Demo(cmd::demo::Args),
-    /// Run rounds on the time grid of the configuration until told to stop (SIGTERM drains).
+    /// Run rounds on the time grid of the configuration until told to stop (SIGTERM drains, SIGHUP reloads).
     Run(cmd::run::Args),
     /// Run one round and tell its verdict. Exit code 0 clean, 1 finding, 2 error, 3 inconclusive,
     /// 4 the budget of the day does not allow it.

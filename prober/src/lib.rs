@@ -27,6 +27,7 @@ pub mod length;
 pub mod logging;
 pub mod metrics;
 pub mod plan;
+pub mod reload;
 pub mod round;
 pub mod scenario;
 pub mod serve;

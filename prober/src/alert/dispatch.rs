@@ -236,6 +236,16 @@ impl Dispatcher {
     }
 }
 
+/// Whether something can be sent to each of these receivers, as far as that is known without sending.
+///
+/// # Errors
+/// When nothing can be sent to one of them.
+pub fn check_receivers(receivers: &[Receiver]) -> Result<(), SenderError> {
+    receivers
+        .iter()
+        .try_for_each(|receiver| Sender::new(receiver).map(drop))
+}
+
 fn is_quiet(receiver: &Receiver, now: OffsetDateTime) -> bool {
     receiver
         .quiet

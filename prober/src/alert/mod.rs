@@ -18,7 +18,7 @@ mod send;
 #[cfg(test)]
 mod samples;
 
-pub use dispatch::Dispatcher;
+pub use dispatch::{Dispatcher, check_receivers};
 pub use filter::Filter;
 pub use notice::{IncidentNotice, Notice, Severity, Subject, What};
 pub use quiet::QuietHours;

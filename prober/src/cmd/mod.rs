@@ -17,6 +17,7 @@ pub mod replay;
 pub mod run;
 pub mod simulate;
 
+mod follow;
 mod progress;
 mod signals;
 mod upkeep;

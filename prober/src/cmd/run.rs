@@ -1,5 +1,6 @@
 //! `prober run`
 
+use super::follow::follow;
 use super::once::random_seed;
 use super::upkeep::keep_up;
 use super::{CommandError, ConfigArg, exit, keeper, location, progress, signals};
@@ -10,6 +11,7 @@ use crate::config::{Config, name};
 use crate::drill::Conductor;
 use crate::errors;
 use crate::metrics::{Metrics, keep_surveying};
+use crate::reload::Reloader;
 use crate::round::{Executor, SEED_BITS};
 use crate::serve::{self, Health};
 use crate::spool::{Room, Spooler};
@@ -20,8 +22,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 /// A record waits as long as it takes for the database; nobody is there to run it again.
 const PATIENCE: Duration = Duration::from_secs(7 * 24 * 3600);
@@ -46,7 +49,7 @@ pub struct Args {
 /// When configuration, key ring or store are wrong at the start, or a round could not be recorded.
 pub async fn run(args: Args) -> Result<ExitCode, CommandError> {
     let mut config = args.config.load()?;
-    config.fleet.labels.extend(args.labels);
+    config.fleet.labels.extend(args.labels.iter().cloned());
     let config = Arc::new(config);
     crate::logging::start(config.log);
     let ring = key_file::load(&config.key_ring_file)?;
@@ -56,23 +59,34 @@ pub async fn run(args: Args) -> Result<ExitCode, CommandError> {
     let metrics = Metrics::new();
     metrics.configure(&config, &[]);
     metrics.config_taken(clock.now(), false);
+    let reloader = Reloader::new(
+        args.config.config,
+        args.labels,
+        Arc::clone(&config),
+        metrics.clone(),
+        Arc::clone(&clock),
+    );
+    signals::reload_on_hangup(reloader.clone())?;
     let spool = Spooler::open(&config.data_dir.join("spool"), room(&config))?;
     metrics.watch_spool(spool.clone());
     let health = Health::new(spool.clone());
     let served = CancellationToken::new();
-    let server = serve(&config, health.clone(), metrics.clone(), served.clone()).await?;
+    let handles = (health.clone(), metrics.clone(), reloader.clone());
+    let server = serve(&config, handles, served.clone()).await?;
     let Some(store) = open_store(&config, &stop).await? else {
         return Ok(ExitCode::from(exit::CLEAN));
     };
     health.opened(store.clone());
+    // It may have come while the database was away.
+    let mut configs = reloader.configs();
+    let config = Arc::clone(&configs.borrow_and_update());
+    metrics.configure(&config, &[]);
     let label = ring.minting().id().to_string();
-    let dispatcher = dispatcher(&config, &store, &clock)?.with_metrics(metrics.clone());
-    let (_configs, changes) = tokio::sync::watch::channel(Arc::clone(&config));
     let surveyed = CancellationToken::new();
     let survey = tokio::spawn(keep_surveying(
         store.clone(),
         metrics.clone(),
-        changes,
+        reloader.configs(),
         Arc::clone(&clock),
         surveyed.clone(),
     ));
@@ -89,11 +103,7 @@ pub async fn run(args: Args) -> Result<ExitCode, CommandError> {
         tenure: None,
         stop: stop.clone(),
     };
-    let names = config
-        .endpoints
-        .iter()
-        .map(|endpoint| endpoint.name.clone());
-    let conductor = Conductor::new(&executor, config.drill, names.collect(), random_seed);
+    let rehearser = executor.clone();
     let watched = CancellationToken::new();
     let replayer = executor.clone();
     let done = watched.clone();
@@ -105,11 +115,14 @@ pub async fn run(args: Args) -> Result<ExitCode, CommandError> {
     });
     let alerts = CancellationToken::new();
     let (told, guard) = (alerts.clone(), stop.clone().drop_guard());
-    let dispatcher = tokio::spawn(async move {
-        dispatcher.run(told).await;
-        guard.disarm();
-    });
+    let dispatcher = tokio::spawn(tell(
+        reloader.configs(),
+        (store.clone(), Arc::clone(&clock), metrics.clone()),
+        told,
+        guard,
+    ));
     let watch = Watch::open(Arc::clone(&config), executor, instance.name.clone(), &label).await?;
+    let watch = watch.following(configs);
     tracing::info!(
         endpoints = watch.endpoints(),
         endpoints.of_others = config.endpoints.len() - watch.endpoints(),
@@ -118,8 +131,24 @@ pub async fn run(args: Args) -> Result<ExitCode, CommandError> {
         prober = instance.name,
         "watching"
     );
-    let upkeep = keep_up(&store, &config, clock.as_ref(), &stop);
-    let drills = conductor.run(&stop);
+    let (store_kept, kept_at) = (&store, clock.as_ref());
+    let upkeep = follow(
+        reloader.configs(),
+        stop.clone(),
+        |config, told| async move {
+            keep_up(store_kept, &config, kept_at, &told).await;
+        },
+    );
+    let rehearser = &rehearser;
+    let drills = follow(
+        reloader.configs(),
+        stop.clone(),
+        |config, told| async move {
+            let names = config.endpoints.iter().map(|one| one.name.clone());
+            let conductor = Conductor::new(rehearser, config.drill, names.collect(), random_seed);
+            conductor.run(&told).await;
+        },
+    );
     let (unrecorded, (), ()) = tokio::join!(watch.until_stopped(), upkeep, drills);
     watched.cancel();
     let replayed = replay.await;
@@ -158,6 +187,31 @@ pub async fn run(args: Args) -> Result<ExitCode, CommandError> {
     }))
 }
 
+/// Tells receivers of incidents until told to stop. Should it panic, the guard stops the service.
+async fn tell(
+    configs: watch::Receiver<Arc<Config>>,
+    (store, clock, metrics): (Store, Arc<dyn Clock>, Metrics),
+    stop: CancellationToken,
+    guard: DropGuard,
+) {
+    let work = |config: Arc<Config>, told| {
+        let dispatcher = dispatcher(&config, &store, &clock);
+        let metrics = metrics.clone();
+        async move {
+            match dispatcher {
+                Ok(dispatcher) => dispatcher.with_metrics(metrics).run(told).await,
+                // It was tried before the configuration was taken over.
+                Err(error) => tracing::error!(
+                    error = errors::chain(&error),
+                    "receivers are not told of incidents"
+                ),
+            }
+        }
+    };
+    follow(configs, stop, work).await;
+    guard.disarm();
+}
+
 /// What tells receivers of incidents. Says so where there are none.
 pub(super) fn dispatcher(
     config: &Config,
@@ -191,8 +245,7 @@ fn room(config: &Config) -> Room {
 /// Serves what tells how the prober is, if that is wanted, in a task that ends when it is told to.
 async fn serve(
     config: &Config,
-    health: Health,
-    metrics: Metrics,
+    (health, metrics, reloader): (Health, Metrics, Reloader),
     stop: CancellationToken,
 ) -> Result<Option<JoinHandle<()>>, CommandError> {
     let Some(address) = config.serve.listen else {
@@ -203,9 +256,9 @@ async fn serve(
     let listener = bound.map_err(CommandError::io(act))?;
     let address = listener.local_addr();
     let address = address.map_err(CommandError::io("look up where it listens"))?;
-    tracing::info!(listen = %address, "serving /metrics, /-/healthy and /-/ready");
+    tracing::info!(listen = %address, "serving /metrics, /-/healthy, /-/ready and /-/reload");
     Ok(Some(tokio::spawn(async move {
-        if let Err(error) = serve::serve(listener, health, metrics, stop).await {
+        if let Err(error) = serve::serve(listener, health, metrics, reloader, stop).await {
             tracing::error!(error = errors::chain(&error), "nothing is served any more");
         }
     })))

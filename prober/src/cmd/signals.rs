@@ -1,6 +1,7 @@
-//! Signals: the first SIGTERM or SIGINT drains, a second one ends the process at once.
+//! Signals: the first SIGTERM or SIGINT drains, a second one ends the process at once; SIGHUP reloads.
 
 use super::{CommandError, exit, say};
+use crate::reload::Reloader;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
@@ -23,4 +24,16 @@ pub(super) fn stop_token() -> Result<CancellationToken, CommandError> {
         std::process::exit(i32::from(exit::ERROR));
     });
     Ok(stop)
+}
+
+/// Reloads the configuration at each SIGHUP, as long as the process runs.
+pub(super) fn reload_on_hangup(reloader: Reloader) -> Result<(), CommandError> {
+    let mut hangup = signal(SignalKind::hangup()).map_err(CommandError::io("listen for SIGHUP"))?;
+    tokio::spawn(async move {
+        while hangup.recv().await.is_some() {
+            // What comes of it is in the log.
+            let _ = reloader.reload().await;
+        }
+    });
+    Ok(())
 }

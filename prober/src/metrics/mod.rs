@@ -178,9 +178,9 @@ impl Metrics {
         self.0.service.config_taken(at, is_restart_required);
     }
 
-    /// A configuration could not be taken over.
-    pub fn config_refused(&self) {
-        self.0.service.config_refused();
+    /// A configuration could not be taken over; whether because it asks for something that takes a restart.
+    pub fn config_refused(&self, is_restart_required: bool) {
+        self.0.service.config_refused(is_restart_required);
     }
 
     /// A request begins. It is under way until what is returned is dropped.

@@ -111,12 +111,17 @@ impl Service {
     pub(super) fn config_taken(&self, at: OffsetDateTime, is_restart_required: bool) {
         self.reload_successful.of(&[]).set(1.0);
         self.reload_at.of(&[]).set(super::timestamp(at));
-        let required = u8::from(is_restart_required);
-        self.restart_required.of(&[]).set(required.into());
+        self.restart_required(is_restart_required);
     }
 
-    pub(super) fn config_refused(&self) {
+    pub(super) fn config_refused(&self, is_restart_required: bool) {
         self.reload_successful.of(&[]).set(0.0);
+        self.restart_required(is_restart_required);
+    }
+
+    fn restart_required(&self, is_required: bool) {
+        let required = u8::from(is_required);
+        self.restart_required.of(&[]).set(required.into());
     }
 
     pub(super) fn leased(&self, endpoint: &str) -> HeldLease {

@@ -102,18 +102,7 @@ impl Session {
             stream: endpoint.stream,
             limits: endpoint.limits,
         };
-        let clients = endpoint
-            .tenants
-            .iter()
-            .map(|tenant| {
-                let credential = tenant.credential.clone();
-                TenantClient::new(credential, &tenant.connection, &target.limits)
-            })
-            .collect::<Result<_, _>>()
-            .map_err(|source| SessionError::Client {
-                endpoint: endpoint.name.clone(),
-                source,
-            })?;
+        let clients = clients(endpoint)?;
         Ok(Self(Arc::new(State {
             endpoint: endpoint.clone(),
             target,
@@ -126,6 +115,14 @@ impl Session {
             }),
             registered,
         })))
+    }
+
+    /// Whether a session could be opened, as far as that is known without the database.
+    ///
+    /// # Errors
+    /// When a client cannot be built.
+    pub fn check(endpoint: &config::Endpoint) -> Result<(), SessionError> {
+        clients(endpoint).map(drop)
     }
 
     /// Its id in the store.
@@ -246,6 +243,19 @@ impl Session {
         // Nothing in here is ever left half written, so a panic elsewhere does no harm to it.
         self.learnt.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// One client a tenant.
+fn clients(endpoint: &config::Endpoint) -> Result<Vec<TenantClient>, SessionError> {
+    let client = |tenant: &config::Tenant| {
+        let credential = tenant.credential.clone();
+        TenantClient::new(credential, &tenant.connection, &endpoint.limits)
+    };
+    let clients: Result<_, _> = endpoint.tenants.iter().map(client).collect();
+    clients.map_err(|source| SessionError::Client {
+        endpoint: endpoint.name.clone(),
+        source,
+    })
 }
 
 /// What a scenario may look at, at an endpoint that named this limit when it last refused a prompt.

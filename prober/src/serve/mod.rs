@@ -1,16 +1,18 @@
-//! What `prober run` serves by HTTP: whether it lives, whether it can do its work, and its metrics.
+//! What `prober run` serves by HTTP: whether it lives, whether it can do its work, its metrics, and a reload.
 
 mod metrics;
 mod ready;
+mod reload;
 
 pub use ready::{Readiness, SpoolReadiness, SpoolState};
 
 use crate::metrics::Metrics;
+use crate::reload::Reloader;
 use crate::spool::Spooler;
 use crate::store::Store;
 use axum::extract::State;
 use axum::http::StatusCode;
-use axum::routing::get;
+use axum::routing::{get, post};
 use axum::{Json, Router};
 use std::io;
 use std::sync::{Arc, OnceLock};
@@ -49,6 +51,7 @@ pub async fn serve(
     listener: TcpListener,
     health: Health,
     metrics: Metrics,
+    reloader: Reloader,
     stop: CancellationToken,
 ) -> io::Result<()> {
     let router = Router::new()
@@ -59,6 +62,11 @@ pub async fn serve(
             Router::new()
                 .route("/metrics", get(metrics::metrics))
                 .with_state(metrics),
+        )
+        .merge(
+            Router::new()
+                .route("/-/reload", post(reload::reload))
+                .with_state(reloader),
         );
     axum::serve(listener, router)
         .with_graceful_shutdown(stop.cancelled_owned())

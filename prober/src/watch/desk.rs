@@ -9,6 +9,7 @@ use crate::round::{Executor, RoundError, RoundOrder, Session, Tenure};
 use crate::store::{Decided, Lease, SkippedRound, StoreError};
 use std::sync::Arc;
 use std::time::Instant;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 /// An endpoint that this prober has leased.
@@ -16,6 +17,8 @@ pub(super) struct Desk {
     pub(super) config: Arc<Config>,
     pub(super) timetable: Arc<Timetable>,
     pub(super) session: Session,
+    /// When it is cancelled, no further round begins: another configuration holds.
+    pub(super) retired: CancellationToken,
 }
 
 /// How far a desk came.
@@ -83,7 +86,7 @@ impl Desk {
     ) -> Result<(), StoreError> {
         let endpoint = &self.session.endpoint.name;
         loop {
-            if executor.stop.is_cancelled() {
+            if executor.stop.is_cancelled() || self.retired.is_cancelled() {
                 return Ok(());
             }
             if !executor.may_begin() {

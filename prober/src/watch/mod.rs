@@ -9,23 +9,27 @@ mod desk;
 mod instance;
 mod keep;
 mod next;
+mod reload;
 
 pub use instance::{Instance, InstanceError};
 pub(crate) use next::{not_run_since_change, seed_number};
 
 use crate::clock::Clock as _;
-use crate::config::Config;
+use crate::config::{Config, Endpoint};
 use crate::errors;
 use crate::ids::EndpointId;
 use crate::plan::Timetable;
 use crate::round::{Executor, Session, SessionError};
 use crate::store::{Decided, Gained, StoreError};
 use desk::{Desk, Served};
+use reload::{mine, next_of};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use time::OffsetDateTime;
+use tokio::sync::watch;
 use tokio::task::{Id, JoinError, JoinSet};
+use tokio_util::sync::CancellationToken;
 
 /// Wake up at least so often: the clock may have been set.
 const LONGEST_SLEEP: Duration = Duration::from_secs(60);
@@ -40,12 +44,24 @@ pub struct Watch {
     executor: Executor,
     /// The name of this prober.
     name: String,
+    /// Parts this installation's grid from others'.
+    root_label: String,
+    /// Configurations that are to be taken over, if any ever are.
+    configs: Option<watch::Receiver<Arc<Config>>>,
+    /// No two of one endpoint.
     places: Vec<Place>,
+    /// Endpoints that become places as soon as the database answers, and what is left there of a configuration before
+    /// is done.
+    unopened: Vec<Endpoint>,
+    /// They are not tried before then.
+    open_at: Instant,
+    /// Cancelled when another configuration holds.
+    retired: CancellationToken,
     /// When all places that are not served are looked at again.
     look_at: Instant,
-    tasks: JoinSet<(usize, Served)>,
-    /// Which place each task serves: known even if it panics.
-    serving: HashMap<Id, usize>,
+    tasks: JoinSet<Served>,
+    /// Which endpoint each task serves, by name: known even if it panics.
+    serving: HashMap<Id, String>,
     unrecorded: u32,
 }
 
@@ -59,6 +75,25 @@ struct Place {
     /// Not asked for before then: another one has it.
     ask_again_at: Option<Instant>,
     is_served: bool,
+    /// Whether it is of a configuration before: it goes when it is not served any more.
+    is_leaving: bool,
+}
+
+impl Place {
+    fn new(session: Session) -> Self {
+        Self {
+            session,
+            decided: Decided::default(),
+            is_abandoned: false,
+            ask_again_at: None,
+            is_served: false,
+            is_leaving: false,
+        }
+    }
+
+    fn name(&self) -> &str {
+        &self.session.endpoint.name
+    }
 }
 
 impl Watch {
@@ -74,37 +109,32 @@ impl Watch {
         root_label: &str,
     ) -> Result<Self, SessionError> {
         let timetable = Arc::new(Timetable::new(&config, root_label));
-        let labels = &config.fleet.labels;
-        let mine = |endpoint: &&crate::config::Endpoint| {
-            endpoint.labels.iter().all(|label| labels.contains(label))
-        };
-        let mut places = Vec::new();
-        for endpoint in config.endpoints.iter().filter(mine) {
-            let session = Session::open(&executor.store, endpoint, executor.clock.as_ref()).await?;
-            let names = timetable.scenarios(&endpoint.name);
-            let now = executor.clock.now();
-            executor.store.open_lines(session.id(), &names, now).await?;
-            places.push(Place {
-                session,
-                decided: Decided::default(),
-                is_abandoned: false,
-                ask_again_at: None,
-                is_served: false,
-            });
-        }
         let mut watch = Self {
             timetable,
             executor,
             name,
-            places,
+            root_label: root_label.to_owned(),
+            configs: None,
+            places: Vec::new(),
+            unopened: mine(&config),
+            open_at: Instant::now(),
+            retired: CancellationToken::new(),
             look_at: Instant::now(),
             tasks: JoinSet::new(),
             serving: HashMap::new(),
             unrecorded: 0,
             config,
         };
+        watch.open_places().await?;
         watch.look().await?;
         Ok(watch)
+    }
+
+    /// Takes each of these configurations over when it comes. The one that is there already is the watch's own.
+    #[must_use]
+    pub fn following(self, configs: watch::Receiver<Arc<Config>>) -> Self {
+        let configs = Some(configs);
+        Self { configs, ..self }
     }
 
     /// How many endpoints this prober may take.
@@ -118,6 +148,9 @@ impl Watch {
         let stop = self.executor.stop.clone();
         while !stop.is_cancelled() {
             let may_begin = self.executor.may_begin();
+            if may_begin && self.can_open() {
+                self.try_to_open_places().await;
+            }
             if may_begin && let Err(error) = self.take().await {
                 tracing::warn!(
                     error = errors::chain(&error),
@@ -134,6 +167,7 @@ impl Watch {
                 () = tokio::time::sleep(pause) => {}
                 () = self.executor.until_it_may_begin(), if !may_begin => {}
                 () = stop.cancelled() => {}
+                config = next_of(&mut self.configs) => self.adopt(config),
                 Some(ended) = self.tasks.join_next_with_id() => self.note(ended),
             }
         }
@@ -262,17 +296,18 @@ impl Watch {
                 "taken over from a prober that lost its lease"
             );
         }
+        let name = session.endpoint.name.clone();
         let desk = Desk {
             config: Arc::clone(&self.config),
             timetable: Arc::clone(&self.timetable),
             session,
+            retired: self.retired.clone(),
         };
         let executor = self.executor.clone();
-        let task = self.tasks.spawn(async move {
-            let served = desk.serve(executor, gained.lease, asked_at).await;
-            (place, served)
-        });
-        self.serving.insert(task.id(), place);
+        let task = self
+            .tasks
+            .spawn(async move { desk.serve(executor, gained.lease, asked_at).await });
+        self.serving.insert(task.id(), name);
     }
 
     fn until_next(&self) -> Duration {
@@ -292,29 +327,41 @@ impl Watch {
         let is_full = self.tasks.len() >= self.config.fleet.rounds_at_once;
         let wait = waits.min().filter(|_| !is_full);
         let look = self.look_at.saturating_duration_since(instant);
-        wait.unwrap_or(look).min(look).min(LONGEST_SLEEP)
+        let open = if self.has_unopened() {
+            self.open_at.saturating_duration_since(instant)
+        } else {
+            LONGEST_SLEEP
+        };
+        wait.unwrap_or(look).min(look).min(open).min(LONGEST_SLEEP)
     }
 
-    fn note(&mut self, ended: Result<(Id, (usize, Served)), JoinError>) {
+    fn note(&mut self, ended: Result<(Id, Served), JoinError>) {
         let (id, served) = match ended {
-            Ok((id, (_, served))) => (id, Some(served)),
+            Ok((id, served)) => (id, Some(served)),
             Err(error) => {
                 tracing::error!(panicked = error.is_panic(), "a round ended abnormally");
                 (error.id(), None)
             }
         };
-        let Some(place) = self.serving.remove(&id) else {
+        self.unrecorded += served.as_ref().map_or(1, |served| served.unrecorded);
+        let Some(name) = self.serving.remove(&id) else {
             return;
         };
-        let place = &mut self.places[place];
+        let Some(at) = self.places.iter().position(|place| place.name() == name) else {
+            return;
+        };
+        if self.places[at].is_leaving {
+            self.places.remove(at);
+            self.open_at = Instant::now();
+            return self.tell_names();
+        }
+        let place = &mut self.places[at];
         place.is_served = false;
         let Some(served) = served else {
             // What was decided before it is recorded; the rest is due again when the lease has expired.
-            self.unrecorded += 1;
             place.ask_again_at = Some(Instant::now() + self.config.fleet.lease);
             return;
         };
-        self.unrecorded += served.unrecorded;
         place.decided = served.decided;
         place.ask_again_at = served
             .gave_up
